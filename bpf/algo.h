@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The four limiting algorithms: (limit, state, now, cost) -> granted or not,
+ * and the new state. Pure arithmetic on 64-bit words, the same in the program,
+ * in the user-space limiter and in the tests. Must not know maps, helpers, the
+ * clock or libc: time is a parameter, monotonic ns, below 2^62.
+ *
+ * state.word is ordered by debt in every algorithm: of two states of a limit
+ * the one with the smaller word is the cheaper to forget.
+ *
+ *   token-bucket    word  when the bucket is full again (GCRA's theoretical
+ *                         arrival time, ITU-T I.371), ns; extra: 2^-32 ns
+ *   fixed-window    word  window number << 32 | tokens taken in it
+ *   sliding-window  word  as above; extra: tokens taken in the window before
+ *   sliding-log     word  when the newest packet leaves the window, ns;
+ *                         extra: the ring's oldest slot
+ *   any, banned     word  STATE_BANNED | end of the ban, ns
+ */
+#ifndef WEIR_ALGO_H
+#define WEIR_ALGO_H
+
+#include "abi.h"
+
+#define ALGO_INLINE static inline __attribute__((always_inline, unused))
+
+#define STATE_BANNED (1ULL << 63)
+
+struct ns_frac {
+	__u64 ns;
+	__u32 frac; /* in 2^-32 ns */
+};
+
+/* What `cost` tokens take, exact; cost is at most limit->burst, so below 2^62 ns. */
+ALGO_INLINE struct ns_frac token_time(const struct limit *limit, __u64 cost)
+{
+	__u64 low = cost * limit->interval_frac;
+
+	return (struct ns_frac){ cost * limit->interval_ns + (low >> 32), (__u32)low };
+}
+
+ALGO_INLINE struct ns_frac ns_frac_add(struct ns_frac a, struct ns_frac b)
+{
+	__u64 low = (__u64)a.frac + b.frac;
+
+	return (struct ns_frac){ a.ns + b.ns + (low >> 32), (__u32)low };
+}
+
+ALGO_INLINE int ns_frac_after(struct ns_frac a, struct ns_frac b)
+{
+	return a.ns > b.ns || (a.ns == b.ns && a.frac > b.frac);
+}
+
+/* The bucket holds at most burst tokens: it may be full again burst_ns from now, no later. */
+ALGO_INLINE int bucket_take(const struct limit *limit, struct state *state, __u64 now, __u64 cost)
+{
+	struct ns_frac full = { state->word, state->extra };
+	struct ns_frac latest = { now + limit->burst_ns, limit->burst_frac };
+
+	if (full.ns < now)
+		full = (struct ns_frac){ now, 0 };
+	full = ns_frac_add(full, token_time(limit, cost));
+	if (ns_frac_after(full, latest))
+		return 0;
+	state->word = full.ns;
+	state->extra = full.frac;
+	return 1;
+}
+
+ALGO_INLINE void bucket_give_back(const struct limit *limit, struct state *state, __u64 cost)
+{
+	struct ns_frac took = token_time(limit, cost);
+	__u64 borrow = state->extra < took.frac;
+
+	state->word -= took.ns + borrow;
+	state->extra -= took.frac;
+}
+
+/* Tokens taken in the window of `now` and in the one before. */
+struct window {
+	__u64 number;
+	__u64 current;
+	__u64 previous;
+};
+
+/* A window number ahead of `now` was written by a CPU whose clock is ahead: no time passed. */
+ALGO_INLINE struct window window_at(const struct limit *limit, const struct state *state, __u64 now)
+{
+	struct window window = { now / limit->interval_ns, 0, 0 };
+	__u64 number = state->word >> 32;
+
+	if (number >= window.number) {
+		window.number = number;
+		window.current = (__u32)state->word;
+		window.previous = state->extra;
+	} else if (number + 1 == window.number) {
+		window.previous = (__u32)state->word;
+	}
+	return window;
+}
+
+ALGO_INLINE int fixed_window_take(const struct limit *limit, struct state *state, __u64 now,
+				  __u64 cost)
+{
+	struct window window = window_at(limit, state, now);
+
+	if (window.current + cost > limit->burst)
+		return 0;
+	state->word = window.number << 32 | (window.current + cost);
+	return 1;
+}
+
+/*
+ * The share of the window before that still lies in the trailing window, in
+ * 2^-16, rounded up. The window is at most a day (2^47 ns): the shift fits.
+ */
+ALGO_INLINE __u64 window_carry(const struct limit *limit, struct window window, __u64 now)
+{
+	__u64 start = window.number * limit->interval_ns;
+	__u64 elapsed = now > start ? now - start : 0;
+	__u64 weight = (((limit->interval_ns - elapsed) << 16) + limit->interval_ns - 1) /
+		       limit->interval_ns;
+
+	return (window.previous * weight + 0xffff) >> 16;
+}
+
+ALGO_INLINE int sliding_window_take(const struct limit *limit, struct state *state, __u64 now,
+				    __u64 cost)
+{
+	struct window window = window_at(limit, state, now);
+
+	if (window_carry(limit, window, now) + window.current + cost > limit->burst)
+		return 0;
+	state->word = window.number << 32 | (window.current + cost);
+	state->extra = (__u32)window.previous;
+	return 1;
+}
+
+/* A slot never used is 0; a packet exactly one window old has left the window. */
+ALGO_INLINE int log_take(const struct limit *limit, struct state *state, struct log_ring *ring,
+			 __u64 now)
+{
+	__u32 slot = state->extra & (LOG_SLOTS - 1);
+	__u64 oldest = ring->at[slot];
+	__u64 newest = state->word > limit->interval_ns ? state->word - limit->interval_ns : 0;
+
+	if (oldest && oldest + limit->interval_ns > now)
+		return 0;
+	if (now < newest)
+		now = newest;
+	ring->at[slot] = now;
+	state->extra = slot + 1 < limit->burst ? slot + 1 : 0;
+	state->word = now + limit->interval_ns;
+	return 1;
+}
+
+ALGO_INLINE void log_give_back(const struct limit *limit, struct state *state,
+			       struct log_ring *ring)
+{
+	__u32 newest =
+		(state->extra ? state->extra - 1 : (__u32)limit->burst - 1) & (LOG_SLOTS - 1);
+	__u32 before = (newest ? newest - 1 : (__u32)limit->burst - 1) & (LOG_SLOTS - 1);
+
+	ring->at[newest] = 0;
+	state->extra = newest;
+	state->word = ring->at[before] ? ring->at[before] + limit->interval_ns : 0;
+}
+
+ALGO_INLINE int state_banned(__u64 word, __u64 now)
+{
+	return (word & STATE_BANNED) && (word & ~STATE_BANNED) > now;
+}
+
+/* The order in which states are displaced: a ban that is over is worth nothing. */
+ALGO_INLINE __u64 state_rank(__u64 word, __u64 now)
+{
+	return (word & STATE_BANNED) && !state_banned(word, now) ? 0 : word;
+}
+
+/* Does the state still say something, or is it the same as none? */
+ALGO_INLINE int state_live(const struct limit *limit, __u64 word, __u64 now)
+{
+	if (word & STATE_BANNED)
+		return state_banned(word, now);
+	switch (limit->algorithm) {
+	case ALGO_FIXED_WINDOW:
+		return (word >> 32) >= now / limit->interval_ns && (__u32)word;
+	case ALGO_SLIDING_WINDOW:
+		return (word >> 32) + 1 >= now / limit->interval_ns && word;
+	default:
+		return word > now;
+	}
+}
+
+/*
+ * Charge `cost` tokens to the state. Returns 1 and the new state if granted,
+ * 0 with the state untouched if not. `ring` is the state's own (sliding-log).
+ * A refusal by a limit with a ban is turned into one by state_ban.
+ */
+ALGO_INLINE int state_take(const struct limit *limit, struct state *state, struct log_ring *ring,
+			   __u64 now, __u64 cost)
+{
+	struct state next = *state;
+	int granted;
+
+	if (state_banned(state->word, now) || cost > limit->burst)
+		return 0;
+	if (next.word & STATE_BANNED) {
+		next.word = 0;
+		next.extra = 0;
+	}
+	switch (limit->algorithm) {
+	case ALGO_TOKEN_BUCKET:
+		granted = bucket_take(limit, &next, now, cost);
+		break;
+	case ALGO_FIXED_WINDOW:
+		granted = fixed_window_take(limit, &next, now, cost);
+		break;
+	case ALGO_SLIDING_WINDOW:
+		granted = sliding_window_take(limit, &next, now, cost);
+		break;
+	default:
+		granted = ring && log_take(limit, &next, ring, now);
+		break;
+	}
+	if (granted)
+		*state = next;
+	return granted;
+}
+
+/* Undo a state_take that was granted just before. Nothing to undo once the state is banned. */
+ALGO_INLINE void state_give_back(const struct limit *limit, struct state *state,
+				 struct log_ring *ring, __u64 cost)
+{
+	if (state->word & STATE_BANNED)
+		return;
+	switch (limit->algorithm) {
+	case ALGO_TOKEN_BUCKET:
+		bucket_give_back(limit, state, cost);
+		break;
+	case ALGO_FIXED_WINDOW:
+	case ALGO_SLIDING_WINDOW:
+		if ((__u32)state->word >= cost)
+			state->word -= cost;
+		break;
+	default:
+		if (ring)
+			log_give_back(limit, state, ring);
+		break;
+	}
+}
+
+ALGO_INLINE void state_ban(const struct limit *limit, struct state *state, __u64 now)
+{
+	state->word = STATE_BANNED | (now + limit->ban_ns);
+	state->extra = 0;
+}
+
+/* The log of a source that sent all it may at `at`; at 0 is an empty log. */
+ALGO_INLINE void log_fill(const struct limit *limit, struct state *state, struct log_ring *ring,
+			  __u64 at)
+{
+	if (ring)
+		for (int i = 0; i < LOG_SLOTS; i++)
+			ring->at[i] = at;
+	state->extra = 0;
+	state->word = at ? at + limit->interval_ns : 0;
+}
+
+/* The state of a source that has nothing left at `now`. */
+ALGO_INLINE void state_exhaust(const struct limit *limit, struct state *state,
+			       struct log_ring *ring, __u64 now)
+{
+	switch (limit->algorithm) {
+	case ALGO_TOKEN_BUCKET:
+		state->word = now + limit->burst_ns;
+		state->extra = limit->burst_frac;
+		break;
+	case ALGO_FIXED_WINDOW:
+	case ALGO_SLIDING_WINDOW:
+		state->word = now / limit->interval_ns << 32 | limit->burst;
+		state->extra = (__u32)limit->burst;
+		break;
+	default:
+		log_fill(limit, state, ring, now);
+		break;
+	}
+}
+
+/*
+ * The state a newcomer starts with when it displaces `state`, which is live:
+ * at least the displaced one's debt, so that the displaced source, coming
+ * back, finds at least what it owed (Metwally, Agrawal, El Abbadi: Efficient
+ * computation of frequent and top-k elements in data streams, ICDT 2005).
+ * Where a word does not tell the whole debt (sliding-window: the window
+ * before; sliding-log: the older packets) the rest is taken as fully spent.
+ * A ban is not inherited, only an empty bucket: the newcomer did nothing.
+ */
+ALGO_INLINE void state_inherit(const struct limit *limit, struct state *state,
+			       struct log_ring *ring, __u64 now)
+{
+	if (state->word & STATE_BANNED)
+		state_exhaust(limit, state, ring, now);
+	else if (limit->algorithm == ALGO_SLIDING_WINDOW)
+		state->extra = (__u32)limit->burst;
+	else if (limit->algorithm == ALGO_SLIDING_LOG)
+		log_fill(limit, state, ring, state->word - limit->interval_ns);
+}
+
+/*
+ * Judged from the word alone, without the lock: is a refusal certain? The
+ * fraction is not read, so 1 ns on the edge is left to the locked look. Never certain where the
+ * word does not tell (sliding-log) or a refusal has to write (ban).
+ */
+ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, __u64 cost)
+{
+	if (limit->ban_ns)
+		return 0;
+	switch (limit->algorithm) {
+	case ALGO_TOKEN_BUCKET:
+		return cost > limit->burst ||
+		       (word > now ? word : now) + token_time(limit, cost).ns >
+			       now + limit->burst_ns + 1;
+	case ALGO_FIXED_WINDOW:
+		return (word >> 32) == now / limit->interval_ns &&
+		       (__u32)word + cost > limit->burst;
+	case ALGO_SLIDING_WINDOW:
+		return (word >> 32) == now / limit->interval_ns &&
+		       (__u32)word + cost > limit->burst;
+	default:
+		return 0;
+	}
+}
+
+#endif

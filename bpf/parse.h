@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From bytes to struct packet: Ethernet, up to PARSE_TAGS tags, IPv4 with
+ * options, IPv6 with up to PARSE_HEADERS extension headers, ports and types.
+ * Must not know maps, limits or verdicts. Later stages see the struct, never a
+ * header. Whoever includes this file first defines
+ *
+ *     static int frame_load(const struct frame *frame, __u32 offset, void *to, __u32 size)
+ *
+ * 0 if `size` bytes at `offset` were copied, nonzero if the frame is shorter:
+ * in the program that may reach behind the linear part of a frame.
+ */
+#ifndef WEIR_PARSE_H
+#define WEIR_PARSE_H
+
+#include <linux/icmpv6.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <bpf/bpf_endian.h>
+
+#include "abi.h"
+
+#define PARSE_INLINE static inline __attribute__((always_inline, unused))
+
+enum parse_size {
+	PARSE_TAGS = 4,
+	PARSE_HEADERS = 8,
+};
+
+struct frame {
+	void *context; /* frame_load's own */
+	__u32 length;  /* whole frame, as on the wire, without the checksum */
+};
+
+enum packet_kind {
+	PACKET_IP,
+	PACKET_NOT_IP,
+	PACKET_MALFORMED,	    /* IP by its ethertype, but not to be walked */
+	PACKET_NEIGHBOUR_DISCOVERY, /* RFC 4861: ICMPv6 133-137, code 0, hop limit 255 */
+};
+
+struct packet {
+	__u32 length;	/* of the frame */
+	__u8 family;	/* 4 or 6 */
+	__u8 proto;	/* IPPROTO_*, behind all extension headers */
+	__u8 has_ports; /* destination port is known (TCP, UDP) */
+	__u8 has_type;	/* ICMP or ICMPv6 type is known */
+	__u8 syn;	/* TCP with SYN set and ACK clear */
+	__u8 type;
+	__u16 dport;	 /* host order */
+	__u8 source[16]; /* network order; IPv4 in the first four */
+	__u8 destination[16];
+};
+
+#define ETH_P_QINQ_OLD 0x9100
+
+/* The first bytes of what follows the IP headers: TCP up to its flags. */
+struct transport {
+	__be16 sport;
+	__be16 dport;
+	__u8 rest[9];
+	__u8 tcp_flags;
+};
+
+enum tcp_flag {
+	TCP_SYN = 0x02,
+	TCP_ACK = 0x10,
+};
+
+/* A header too short for ports is no fault: the packet is charged without them. */
+PARSE_INLINE void parse_transport(const struct frame *frame, __u32 offset, struct packet *packet)
+{
+	struct transport head;
+	__u8 type;
+
+	switch (packet->proto) {
+	case IPPROTO_TCP:
+		if (frame_load(frame, offset, &head, sizeof(head)))
+			return;
+		packet->syn = (head.tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+		packet->dport = bpf_ntohs(head.dport);
+		packet->has_ports = 1;
+		return;
+	case IPPROTO_UDP:
+		if (frame_load(frame, offset, &head, 4))
+			return;
+		packet->dport = bpf_ntohs(head.dport);
+		packet->has_ports = 1;
+		return;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		if (frame_load(frame, offset, &type, 1))
+			return;
+		packet->type = type;
+		packet->has_type = 1;
+	}
+}
+
+#define IPV4_OFFSET_MASK 0x1fff
+
+/* A total length of 0 is a super-packet of over 64 KiB (BIG TCP). */
+PARSE_INLINE enum packet_kind parse_ipv4(const struct frame *frame, __u32 offset,
+					 struct packet *packet)
+{
+	struct iphdr ip;
+	__u32 total, header;
+
+	if (frame_load(frame, offset, &ip, sizeof(ip)))
+		return PACKET_MALFORMED;
+	header = ip.ihl * 4;
+	total = bpf_ntohs(ip.tot_len);
+	if (!total && frame->length - offset > 0xffff)
+		total = frame->length - offset;
+	if (ip.version != 4 || header < sizeof(ip) || total < header ||
+	    total > frame->length - offset)
+		return PACKET_MALFORMED;
+	packet->family = 4;
+	packet->proto = ip.protocol;
+	__builtin_memcpy(packet->source, &ip.saddr, 4);
+	__builtin_memcpy(packet->destination, &ip.daddr, 4);
+	if (!(ip.frag_off & bpf_htons(IPV4_OFFSET_MASK)))
+		parse_transport(frame, offset + header, packet);
+	return PACKET_IP;
+}
+
+/* Header types after which RFC 8200 lets another one follow; IANA's list of 2024. */
+PARSE_INLINE int is_extension(__u8 next)
+{
+	switch (next) {
+	case 0:	  /* hop-by-hop options */
+	case 43:  /* routing */
+	case 44:  /* fragment */
+	case 51:  /* authentication */
+	case 60:  /* destination options */
+	case 135: /* mobility */
+	case 139: /* host identity */
+	case 140: /* shim6 */
+		return 1;
+	}
+	return 0;
+}
+
+struct extension {
+	__u8 next;
+	__u8 length;
+	__be16 fragment;
+};
+
+#define IPV6_OFFSET_MASK 0xfff8
+
+PARSE_INLINE __u32 extension_bytes(__u8 type, __u8 length)
+{
+	switch (type) {
+	case 44:
+		return 8;
+	case 51: /* RFC 4302: in 4-byte units, less 2 */
+		return (length + 2) * 4;
+	default:
+		return (length + 1) * 8;
+	}
+}
+
+/*
+ * Walks the chain from `next` on. On PACKET_IP, *offset is the transport header, or 0
+ * where a later fragment or an unknown header hides it.
+ */
+PARSE_INLINE enum packet_kind parse_extensions(const struct frame *frame, __u32 *offset, __u8 next,
+					       struct packet *packet)
+{
+	struct extension head;
+	int later = 0;
+
+	for (int i = 0; i < PARSE_HEADERS && is_extension(next) && !later; i++) {
+		if (frame_load(frame, *offset, &head, sizeof(head)))
+			return PACKET_MALFORMED;
+		later = next == 44 && (head.fragment & bpf_htons(IPV6_OFFSET_MASK));
+		*offset += extension_bytes(next, head.length);
+		if (*offset > frame->length)
+			return PACKET_MALFORMED;
+		next = head.next;
+	}
+	packet->proto = next;
+	if (later)
+		*offset = 0;
+	else if (is_extension(next))
+		return PACKET_MALFORMED;
+	return PACKET_IP;
+}
+
+PARSE_INLINE int is_neighbour_discovery(const struct frame *frame, __u32 offset,
+					const struct ipv6hdr *ip)
+{
+	__u8 head[2];
+
+	return ip->nexthdr == IPPROTO_ICMPV6 && ip->hop_limit == 255 &&
+	       !frame_load(frame, offset, head, sizeof(head)) && head[0] >= 133 && head[0] <= 137 &&
+	       head[1] == 0;
+}
+
+/* A payload length of 0 is a jumbogram (RFC 2675) or a super-packet: up to the frame's end. */
+PARSE_INLINE enum packet_kind parse_ipv6(const struct frame *frame, __u32 offset,
+					 struct packet *packet)
+{
+	struct ipv6hdr ip;
+	enum packet_kind kind;
+
+	if (frame_load(frame, offset, &ip, sizeof(ip)))
+		return PACKET_MALFORMED;
+	offset += sizeof(ip);
+	if (ip.version != 6 || bpf_ntohs(ip.payload_len) > frame->length - offset)
+		return PACKET_MALFORMED;
+	packet->family = 6;
+	__builtin_memcpy(packet->source, &ip.saddr, 16);
+	__builtin_memcpy(packet->destination, &ip.daddr, 16);
+	if (is_neighbour_discovery(frame, offset, &ip))
+		return PACKET_NEIGHBOUR_DISCOVERY;
+	kind = parse_extensions(frame, &offset, ip.nexthdr, packet);
+	if (kind == PACKET_IP && offset)
+		parse_transport(frame, offset, packet);
+	return kind;
+}
+
+PARSE_INLINE int is_tag(__be16 type)
+{
+	return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD) ||
+	       type == bpf_htons(ETH_P_QINQ_OLD);
+}
+
+/*
+ * Fills *packet (zeroed by the caller) from a frame that begins with its Ethernet header.
+ * A tag with nothing behind it, or one more tag than PARSE_TAGS, is malformed.
+ */
+PARSE_INLINE enum packet_kind parse_frame(const struct frame *frame, struct packet *packet)
+{
+	__u32 offset = ETH_HLEN;
+	__be16 type;
+
+	packet->length = frame->length;
+	if (frame_load(frame, offset - 2, &type, 2))
+		return PACKET_NOT_IP;
+	for (int i = 0; i < PARSE_TAGS && is_tag(type); i++) {
+		offset += 4;
+		if (frame_load(frame, offset - 2, &type, 2))
+			return PACKET_MALFORMED;
+	}
+	if (type == bpf_htons(ETH_P_IP))
+		return parse_ipv4(frame, offset, packet);
+	if (type == bpf_htons(ETH_P_IPV6))
+		return parse_ipv6(frame, offset, packet);
+	return is_tag(type) ? PACKET_MALFORMED : PACKET_NOT_IP;
+}
+
+#endif
