@@ -255,55 +255,30 @@ ALGO_INLINE void state_ban(const struct limit *limit, struct state *state, __u64
 	state->extra = 0;
 }
 
-/* The log of a source that sent all it may at `at`; at 0 is an empty log. */
-ALGO_INLINE void log_fill(const struct limit *limit, struct state *state, struct log_ring *ring,
-			  __u64 at)
+/* A log with no packet in it. */
+ALGO_INLINE void log_clear(struct log_ring *ring)
 {
-	if (ring)
-		for (int i = 0; i < LOG_SLOTS; i++)
-			ring->at[i] = at;
-	state->extra = 0;
-	state->word = at ? at + limit->interval_ns : 0;
-}
-
-/* The state of a source that has nothing left at `now`. */
-ALGO_INLINE void state_exhaust(const struct limit *limit, struct state *state,
-			       struct log_ring *ring, __u64 now)
-{
-	switch (limit->algorithm) {
-	case ALGO_TOKEN_BUCKET:
-		state->word = now + limit->burst_ns;
-		state->extra = limit->burst_frac;
-		break;
-	case ALGO_FIXED_WINDOW:
-	case ALGO_SLIDING_WINDOW:
-		state->word = now / limit->interval_ns << 32 | limit->burst;
-		state->extra = (__u32)limit->burst;
-		break;
-	default:
-		log_fill(limit, state, ring, now);
-		break;
-	}
+	for (int i = 0; ring && i < LOG_SLOTS; i++)
+		ring->at[i] = 0;
 }
 
 /*
- * The state a newcomer starts with when it displaces `state`, which is live:
- * at least the displaced one's debt, so that the displaced source, coming
+ * Turns `state`, which is live, into what a newcomer that displaces it starts
+ * with: at least the displaced one's debt, so that the displaced source, coming
  * back, finds at least what it owed (Metwally, Agrawal, El Abbadi: Efficient
  * computation of frequent and top-k elements in data streams, ICDT 2005).
- * Where a word does not tell the whole debt (sliding-window: the window
- * before; sliding-log: the older packets) the rest is taken as fully spent.
- * A ban is not inherited, only an empty bucket: the newcomer did nothing.
+ * Where the word does not tell the whole debt, the rest counts as spent: for a
+ * sliding window the window before. Returns 0 if nothing can be left, so the
+ * newcomer is refused and displaces nobody: a ban, and a log, whose word tells
+ * only its newest packet.
  */
-ALGO_INLINE void state_inherit(const struct limit *limit, struct state *state,
-			       struct log_ring *ring, __u64 now)
+ALGO_INLINE int state_inherit(const struct limit *limit, struct state *state)
 {
-	if (state->word & STATE_BANNED)
-		state_exhaust(limit, state, ring, now);
-	else if (limit->algorithm == ALGO_SLIDING_WINDOW)
+	if ((state->word & STATE_BANNED) || limit->algorithm == ALGO_SLIDING_LOG)
+		return 0;
+	if (limit->algorithm == ALGO_SLIDING_WINDOW)
 		state->extra = (__u32)limit->burst;
-	else if (limit->algorithm == ALGO_SLIDING_LOG)
-		log_fill(limit, state, ring, state->word - limit->interval_ns);
+	return 1;
 }
 
 /*
@@ -313,8 +288,6 @@ ALGO_INLINE void state_inherit(const struct limit *limit, struct state *state,
  */
 ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, __u64 cost)
 {
-	if (limit->ban_ns)
-		return 0;
 	switch (limit->algorithm) {
 	case ALGO_TOKEN_BUCKET:
 		return cost > limit->burst ||
