@@ -6,63 +6,155 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
 
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CLANG ?= clang
-BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+# Ubuntu's /usr/sbin/bpftool only works beside the running kernel's own tools package.
+BPFTOOL ?= $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool; do \
+	$$b version >/dev/null 2>&1 && echo $$b && break; done)
+
 PKGS := libbpf yaml-0.1 jansson libmicrohttpd hiredis ncursesw libpcap libcap-ng
-MULTIARCH := $(shell $(CC) -print-multiarch)
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef \
 	-Wwrite-strings
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) \
-	-I$(BUILD) -MMD -MP $(shell pkg-config --cflags $(PKGS))
-LIBS = $(shell pkg-config --libs $(PKGS)) -lm
+	-I$(BUILD) -MMD -MP $(PKG_CFLAGS)
+SANITIZE := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 BPF_CFLAGS := -std=gnu11 -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
-	-I/usr/include/$(MULTIARCH)
+	-MMD -MP -I/usr/include/$(MULTIARCH)
 
 # Everything but main and the verbs is a library that the tests link too.
 VERBS := user/main.c $(wildcard user/cmd_*.c)
 LIB_SRC := $(filter-out $(VERBS),$(wildcard user/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/default_policy.o
+ASAN_OBJ := $(LIB_SRC:%.c=$(BUILD)/asan/%.o) $(BUILD)/default_policy.o
 VERB_OBJ := $(VERBS:%.c=$(BUILD)/%.o)
 
 all: $(BUILD)/weir
 
 $(BUILD)/weir: $(VERB_OBJ) $(BUILD)/libweir.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libweir.a: $(LIB_OBJ)
+	rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/asan/libweir.a: $(ASAN_OBJ)
 	rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/user/%.o: user/%.c | $(BUILD)/weir.skel.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# The default policy lies in the binary as bytes: weir_default_policy[], _end[].
+$(BUILD)/asan/user/%.o: user/%.c | $(BUILD)/weir.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(SANITIZE) -c -o $@ $<
+
+# The default policy lies in the binary as bytes: default_policy[], default_policy_end[].
 $(BUILD)/default_policy.o: share/default.yaml
 	@mkdir -p $(@D)
 	printf '.section .rodata\n.global default_policy, default_policy_end\ndefault_policy:\n.incbin "$<"\ndefault_policy_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' | $(CC) -c -x assembler -o $@ -
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+$(BUILD)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 
 $(BUILD)/weir.skel.h: $(BUILD)/weir.bpf.o
+	$(if $(BPFTOOL),,$(error bpftool is missing: run `make deps`))
 	$(BPFTOOL) gen skeleton $< name weir > $@.tmp && mv $@.tmp $@
 
 # Unit tests: tests/unit/test_*.c, cmocka, no root; built plain and with sanitizers.
-UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT := $(UNIT_SRC:tests/%.c=$(BUILD)/%)
+UNIT_ASAN := $(UNIT_SRC:tests/%.c=$(BUILD)/asan/%)
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libweir.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libweir.a $(LIBS) -lcmocka
 
+$(BUILD)/asan/unit/%: tests/unit/%.c $(BUILD)/asan/libweir.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
+
+# What sends and receives in the tests with real traffic.
+TRAFFIC := $(BUILD)/netns/flood $(BUILD)/netns/raw $(BUILD)/netns/talk
+
+$(BUILD)/netns/%.bpf.o: tests/netns/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+
+$(BUILD)/netns/%.skel.h: $(BUILD)/netns/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $* > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/netns/flood: $(BUILD)/netns/flood.skel.h
+
+$(BUILD)/netns/%: tests/netns/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -I$(BUILD)/netns -o $@ $< -lbpf
+
+# Each suite by itself, and all of them under one summary.
+PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
+NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(TRAFFIC)
+SUITES := $(UNIT) $(UNIT_ASAN)
+SHELL_SUITES := lint prog_run kernel cli netns kernels
+
 unit: $(UNIT)
-	CMOCKA_MESSAGE_OUTPUT=TAP prove $(UNIT)
+	$(PROVE) $(UNIT)
+
+$(addprefix test-,$(SHELL_SUITES)): test-%: $(NEEDS)
+	$(PROVE) $(wildcard tests/$*/*.t)
+
+test: $(NEEDS)
+	$(PROVE) --timer $(SUITES) $(foreach s,$(SHELL_SUITES),$(wildcard tests/$(s)/*.t))
+
+check: deps
+	$(MAKE) --no-print-directory test
+
+demo:
+	@.ci/deps build
+	$(MAKE) --no-print-directory $(BUILD)/weir $(TRAFFIC)
+	BUILD=$(abspath $(BUILD)) tests/netns/demo.sh
+
+format:
+	clang-format -i $(wildcard bpf/*.[ch] user/*.[ch] tests/*/*.[ch])
+
+# Only what is missing is installed; nothing is asked of the network where nothing is.
+deps:
+	@.ci/deps all
+
+# SOURCE:DESTINATION of what is installed beside the program. Texts that name /usr/sbin/weir
+# name the installed one afterwards.
+SBINDIR := $(PREFIX)/sbin
+PLACES := man/%.8:share/man/man8/%.8 man/%.5:share/man/man5/%.5 \
+	completion/weir.bash:share/bash-completion/completions/weir \
+	completion/_weir:share/zsh/site-functions/_weir \
+	systemd/%:lib/systemd/system/% sysusers/%:lib/sysusers.d/% default.yaml:share/weir/default.yaml \
+	$(foreach d,examples grafana prometheus fail2ban crowdsec,$(d)/%:share/weir/$(d)/%)
+source = $(patsubst share/%,%,$(wildcard share/$(subst %,*,$(firstword $(subst :, ,$1)))))
+target = $(patsubst $(firstword $(subst :, ,$1)),$(lastword $(subst :, ,$1)),$2)
+EXTRAS := $(foreach p,$(PLACES),$(foreach f,$(call source,$p),$f:$(call target,$p,$f)))
+
+install: $(BUILD)/weir
+	install -D -m 755 $(BUILD)/weir $(DESTDIR)$(SBINDIR)/weir
+	@for pair in $(EXTRAS); do \
+		from=share/$${pair%%:*} to=$(DESTDIR)$(PREFIX)/$${pair#*:}; mode=644; \
+		[ -x $$from ] && mode=755; echo "install $$to"; \
+		sed 's|/usr/sbin/weir|$(SBINDIR)/weir|g' $$from | install -D -m $$mode /dev/stdin $$to; \
+	done
+
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/weir
+	@for pair in $(EXTRAS); do rm -fv $(DESTDIR)$(PREFIX)/$${pair#*:}; done
+	@rm -rf $(DESTDIR)$(PREFIX)/share/weir
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all unit clean
+.PHONY: all unit test check demo deps format install uninstall clean
+.PHONY: $(addprefix test-,$(SHELL_SUITES))
+.SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
