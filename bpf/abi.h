@@ -77,7 +77,10 @@ enum global_cell {
 	CELL_ENTRY_BLOCKED,
 	CELL_ENTRY_ALLOWED,
 	CELL_EVENTS_LOST,
-	CELL_GLOBALS = 16,
+	/* By user space only: a cell a reason, what policies and limits that are gone had counted. */
+	CELL_RETIRED,
+	CELL_RETIRED_DISPLACED = CELL_RETIRED + REASON_COUNT,
+	CELL_GLOBALS = 24,
 };
 
 enum policy_cell {
@@ -296,6 +299,8 @@ struct meta {
 	__u32 policies; /* in one generation; two of them, then the entries' */
 	__u32 entry_policies;
 	__u32 credits;
+	__u32 states; /* tables `hash` and `percpu` */
+	__u32 pad;
 	__u64 loaded_at_ns; /* monotonic */
 	char instance[INSTANCE_NAME];
 	char version[INSTANCE_NAME];
@@ -354,6 +359,7 @@ _Static_assert(sizeof(struct hash_key) == 24, "hash_key");
 _Static_assert(sizeof(struct tally) == 40, "tally");
 _Static_assert(sizeof(struct credit) == 16, "credit");
 _Static_assert(sizeof(struct live) == 32, "live");
+_Static_assert(sizeof(struct meta) == 48 + 2 * INSTANCE_NAME, "meta");
 _Static_assert(sizeof(struct event) == 32 + EVENT_BYTES, "event");
 _Static_assert(sizeof(struct maintain) == 48, "maintain");
 

@@ -34,7 +34,11 @@ enum map_index {
 	MAP_ENTRIES4,
 	MAP_ENTRIES6,
 	MAP_EVENTS,
-	MAP_ENTRY_TEXTS, /* user space only: char[ENTRY_TEXT] for each entry policy */
+	/* user space only */
+	MAP_ENTRY_TEXTS, /* char[ENTRY_TEXT] for each entry policy */
+	MAP_ENTRY_TRIE4, /* what entries4 and entries6 hold: their ids need CAP_SYS_ADMIN */
+	MAP_ENTRY_TRIE6,
+	MAP_INTERFACES, /* ifindex -> name at attach, so that a deleted one can be named */
 	MAP_COUNT,
 };
 
@@ -45,12 +49,14 @@ struct instance {
 	int maps[MAP_COUNT]; /* -1: not opened */
 	struct meta meta;
 	bool readonly;
-	int lock; /* flock on the pin directory, -1: none */
+	int maintain; /* the program weir_maintain, -1: not opened */
+	int lock;     /* flock on the pin directory, -1: none; a child that outlives the verb closes
+		       * it by instance_close */
 };
 
 /* How an interface is attached now. */
 struct attachment {
-	char interface[32]; /* "" where the interface is gone */
+	char interface[32]; /* its name now; where it is gone, that at attach */
 	unsigned int ifindex;
 	bool attached; /* our link is there and holds the interface */
 	bool native;
@@ -61,7 +67,7 @@ struct attachment {
 
 struct capacity instance_capacity(const struct instance *instance);
 
-/* True if pins of such an instance exist. */
+/* True if such an instance runs: its pins are there, and a policy was put in force. */
 bool instance_exists(const char *name);
 
 /*
@@ -90,7 +96,7 @@ int instance_upgrade(struct instance *instance, struct message *message);
 /*
  * Attach the instance's program with a bpf_link pinned as link-IFINDEX. Already ours: 0 and
  * *already. A foreign program: -EBUSY, naming its id and mode, unless replace. mode auto: native,
- * else generic.
+ * else generic; *message then says why (its text is empty after any other success).
  */
 int instance_attach(struct instance *instance, const char *interface, enum attach_mode mode,
 		    bool replace, bool *already, struct message *message);
@@ -108,7 +114,9 @@ int instance_maintain(struct instance *instance, struct maintain *command);
 
 /*
  * The policy in force as text (YAML and image_save's), kept in the pinned map `rules`, which is
- * made anew each time and renamed into place. Read: both are malloc'ed.
+ * made anew each time and renamed into place; to be written after apply_image, under the same
+ * lock. Read: both are malloc'ed; -ENOENT before the first write; -ESTALE where an apply was cut
+ * short between the two.
  */
 int instance_rules_write(struct instance *instance, const char *yaml, size_t yaml_length,
 			 const char *own, size_t own_length, struct message *message);
