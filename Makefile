@@ -10,6 +10,8 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 CLANG ?= clang
+# The sanitized tests are built by the other compiler, so that both have seen every file.
+OTHER_CC := $(if $(findstring clang,$(CC)),gcc,$(CLANG))
 # Ubuntu's /usr/sbin/bpftool only works beside the running kernel's own tools package.
 BPFTOOL ?= $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool; do \
 	$$b version >/dev/null 2>&1 && echo $$b && break; done)
@@ -52,7 +54,7 @@ $(BUILD)/user/%.o: user/%.c | $(BUILD)/weir.skel.h
 
 $(BUILD)/asan/user/%.o: user/%.c | $(BUILD)/weir.skel.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SANITIZE) -c -o $@ $<
+	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -c -o $@ $<
 
 # The default policy lies in the binary as bytes: default_policy[], default_policy_end[].
 $(BUILD)/default_policy.o: share/default.yaml
@@ -78,7 +80,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libweir.a
 
 $(BUILD)/asan/unit/%: tests/unit/%.c $(BUILD)/asan/libweir.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
+	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
 
 # What sends and receives in the tests with real traffic.
 TRAFFIC := $(BUILD)/netns/flood $(BUILD)/netns/raw $(BUILD)/netns/talk
