@@ -102,7 +102,7 @@ $(BUILD)/netns/%: tests/netns/%.c
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
 NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(TRAFFIC)
 SUITES := $(UNIT) $(UNIT_ASAN)
-SHELL_SUITES := lint prog_run kernel cli netns kernels
+SHELL_SUITES := lint prog_run kernel cli netns share kernels
 
 unit: $(UNIT)
 	$(PROVE) $(UNIT)

@@ -1,3 +1,4 @@
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Sourced by the tests here: TAP, a scratch directory that goes away, and the program.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
