@@ -22,7 +22,6 @@
 #include <bpf/bpf_endian.h>
 
 #include "abi.h"
-#include "packet.h"
 
 #define PARSE_INLINE static inline __attribute__((always_inline, unused))
 
@@ -34,6 +33,26 @@ enum parse_size {
 struct frame {
 	void *context; /* frame_load's own */
 	__u32 length;  /* whole frame, as on the wire, without the checksum */
+};
+
+enum packet_kind {
+	PACKET_IP,
+	PACKET_NOT_IP,
+	PACKET_MALFORMED,	    /* IP by its ethertype, but not to be walked */
+	PACKET_NEIGHBOUR_DISCOVERY, /* RFC 4861: ICMPv6 133-137, code 0, hop limit 255 */
+};
+
+struct packet {
+	__u32 length;	/* of the frame */
+	__u8 family;	/* 4 or 6 */
+	__u8 proto;	/* IPPROTO_*, behind all extension headers */
+	__u8 has_ports; /* destination port is known (TCP, UDP) */
+	__u8 has_type;	/* ICMP or ICMPv6 type is known */
+	__u8 syn;	/* TCP with SYN set and ACK clear */
+	__u8 type;
+	__u16 dport;	 /* host order */
+	__u8 source[16]; /* network order; IPv4 in the first four */
+	__u8 destination[16];
 };
 
 #define ETH_P_QINQ_OLD 0x9100

@@ -37,6 +37,7 @@ struct limit_spec {
 	struct rate rate;
 	uint64_t burst; /* tokens; 0 until policy_complete fills the default */
 	bool burst_given;
+	bool burst_bytes; /* given in bytes; must agree with the rate */
 	enum algorithm algorithm;
 	enum per per;
 	uint8_t ipv4_len; /* 0 until policy_complete takes the file's */
@@ -128,10 +129,27 @@ struct problems {
 	size_t count;
 };
 
-/* Add one; returns `error`. */
+/* Add one; returns `error`. The PROBLEMS_MAX-th says that the rest is not shown. */
 int problems_add(struct problems *problems, struct place place, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+int problems_add_message(struct problems *problems, struct place place, int error,
+			 const struct message *message);
+/* In the order of the file. */
+void problems_sort(struct problems *problems);
 void problems_free(struct problems *problems);
+
+enum policy_size {
+	PROBLEMS_MAX = 1000,
+	NAME_LENGTH_MAX = 63, /* of policies, limits and services */
+	FRAME_LEAST = 1514,   /* a full frame without tags: the least burst of a byte limit */
+	FRAME_FULL = 1522,    /* with two tags: the least default burst */
+};
+
+/* Letters, digits, '.', '_' and '-', the first a letter or digit. */
+bool policy_name_valid(const char *name);
+
+/* Index of the service, or -1. */
+int ruleset_service(const struct ruleset *ruleset, const char *name);
 
 /*
  * Fill the defaults (names, bursts, key lengths) and check all that concerns more than one
