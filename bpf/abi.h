@@ -257,6 +257,7 @@ struct hash_state {
 	__u64 passed;
 	__u64 dropped;
 	__u32 extra;
+	__u32 pad;
 };
 
 /*
@@ -267,7 +268,9 @@ struct tally {
 	struct key key;
 	__u32 set;
 	__u32 way;
+	__u32 key_at; /* where in set_hot.key the key begins */
 	__u32 count;
+	__u32 pad;
 	__u32 missed; /* drops of others that met this slot since its last hit */
 };
 
@@ -356,7 +359,7 @@ _Static_assert(sizeof(struct key) == 24, "key");
 _Static_assert(sizeof(struct set_hot) + sizeof(struct set_cold) + 4 == SET_BYTES, "set");
 _Static_assert(sizeof(struct log_set) == SET_WAYS * LOG_SLOTS * 8, "log_set");
 _Static_assert(sizeof(struct hash_key) == 24, "hash_key");
-_Static_assert(sizeof(struct tally) == 40, "tally");
+_Static_assert(sizeof(struct tally) == 48, "tally");
 _Static_assert(sizeof(struct credit) == 16, "credit");
 _Static_assert(sizeof(struct live) == 32, "live");
 _Static_assert(sizeof(struct meta) == 48 + 2 * INSTANCE_NAME, "meta");

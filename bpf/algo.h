@@ -71,6 +71,8 @@ ALGO_INLINE void bucket_give_back(const struct limit *limit, struct state *state
 	struct ns_frac took = token_time(limit, cost);
 	__u64 borrow = state->extra < took.frac;
 
+	if (state->word < took.ns + borrow) /* forgotten meanwhile */
+		return;
 	state->word -= took.ns + borrow;
 	state->extra -= took.frac;
 }
@@ -255,11 +257,11 @@ ALGO_INLINE void state_ban(const struct limit *limit, struct state *state, __u64
 	state->extra = 0;
 }
 
-/* A log with no packet in it. */
+/* A log with no packet in it. Volatile: clang would make a memset of it, which BPF has not. */
 ALGO_INLINE void log_clear(struct log_ring *ring)
 {
 	for (int i = 0; ring && i < LOG_SLOTS; i++)
-		ring->at[i] = 0;
+		*(volatile __u64 *)&ring->at[i] = 0;
 }
 
 /*

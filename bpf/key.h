@@ -15,9 +15,9 @@
 #define KEY_INLINE static inline __attribute__((always_inline, unused))
 
 /*
- * IPv4 in 64 bits, told apart from every IPv6 key of at most 64 bits: those
- * that begin 0:4::/32, in space that RFC 4291 reserves, all share the key of
- * 0:5::/64 instead.
+ * IPv4 in 64 bits, told apart from every IPv6 key: those that begin 0:4::/32,
+ * in space that RFC 4291 reserves, and whose lower half is 0, all share the key
+ * of 0:5::/64 instead.
  */
 #define KEY_IPV4     (4ULL << 32)
 #define KEY_RESERVED (5ULL << 32)
@@ -49,7 +49,7 @@ KEY_INLINE struct key key_ipv6(const __u8 *address, __u32 bits)
 	key.hi = keep_bits(bpf_be64_to_cpu(raw[0]), bits < 64 ? bits : 64);
 	if (bits > 64)
 		key.lo = keep_bits(bpf_be64_to_cpu(raw[1]), bits - 64);
-	else if (key.hi >> 32 == KEY_IPV4 >> 32)
+	if (!key.lo && key.hi >> 32 == KEY_IPV4 >> 32)
 		key.hi = KEY_RESERVED;
 	return key;
 }

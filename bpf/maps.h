@@ -23,15 +23,10 @@ struct set {
 };
 _Static_assert(sizeof(struct set) == SET_BYTES, "set");
 
-/* Table `hash`: as struct hash_state, with the lock behind. */
 struct hash_cell {
-	__u64 word;
-	__u64 passed;
-	__u64 dropped;
-	__u32 extra;
+	struct hash_state state;
 	struct bpf_spin_lock lock;
 };
-_Static_assert(sizeof(struct hash_cell) == sizeof(struct hash_state), "hash_state");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which policy or entry a source falls under, and which services a packet asks
+ * for. Reads the packet, never its bytes; must not know limits or states.
+ */
+#ifndef WEIR_CLASSIFY_H
+#define WEIR_CLASSIFY_H
+
+#include "maps.h"
+#include "parse.h"
+
+/* What an address fell under: nothing, an entry set by hand, or a policy. */
+struct ruling {
+	__u32 entry;  /* enum entry_kind, 0: none */
+	__u32 policy; /* index into `policies`, NO_POLICY: none */
+};
+
+#define NO_POLICY (~0U)
+
+static __always_inline void *trie_of(void *outer, __u32 slot)
+{
+	return bpf_map_lookup_elem(outer, &slot);
+}
+
+static __always_inline void *lookup4(void *outer, __u32 slot, const __u8 *address, __u32 len)
+{
+	struct prefix4_key key = { .len = len };
+	void *trie = trie_of(outer, slot);
+
+	__builtin_memcpy(key.addr, address, sizeof(key.addr));
+	return trie ? bpf_map_lookup_elem(trie, &key) : NULL;
+}
+
+static __always_inline void *lookup6(void *outer, __u32 slot, const __u8 *address, __u32 len)
+{
+	struct prefix6_key key = { .len = len };
+	void *trie = trie_of(outer, slot);
+
+	__builtin_memcpy(key.addr, address, sizeof(key.addr));
+	return trie ? bpf_map_lookup_elem(trie, &key) : NULL;
+}
+
+static __always_inline const struct prefix_match *policy_of(const struct packet *packet)
+{
+	if (packet->family == 4)
+		return lookup4(&prefixes4, 0, packet->source, 32);
+	return lookup6(&prefixes6, 0, packet->source, 128);
+}
+
+static __always_inline const struct entry *entry_upto(const struct packet *packet, __u32 len)
+{
+	if (packet->family == 4)
+		return lookup4(&entries4, 0, packet->source, len);
+	return lookup6(&entries6, 0, packet->source, len);
+}
+
+/*
+ * The longest entry that has not expired. One that has is there until it is pruned: the look
+ * goes on among shorter ones. User space lets at most ENTRY_NEST entries cover one address.
+ */
+static __noinline const struct entry *entry_of(const struct packet *packet, __u64 now)
+{
+	__u32 len = packet->family == 4 ? 32 : 128;
+
+	for (int i = 0; i < ENTRY_NEST; i++) {
+		const struct entry *entry = entry_upto(packet, len);
+
+		if (!entry || !entry->expires_ns || entry->expires_ns > now)
+			return entry;
+		if (!entry->len)
+			return NULL;
+		len = entry->len - 1;
+	}
+	return NULL;
+}
+
+/* An entry outranks a policy whose prefix is the same or shorter. */
+static __always_inline struct ruling ruling_of(const struct packet *packet, int entries, __u64 now)
+{
+	const struct prefix_match *match = policy_of(packet);
+	const struct entry *entry = entries ? entry_of(packet, now) : NULL;
+	struct ruling ruling = { 0, match ? match->policy : NO_POLICY };
+
+	if (!entry || (match && match->len > entry->len))
+		return ruling;
+	ruling.entry = entry->kind;
+	ruling.policy = entry->kind == ENTRY_LIMIT ? entry->policy : NO_POLICY;
+	return ruling;
+}
+
+static __always_inline __u32 service_row(const struct policy *policy, __u32 row)
+{
+	__u32 index = policy->services_base + row;
+	const __u32 *mask = bpf_map_lookup_elem(&services, &index);
+
+	return mask ? *mask : 0;
+}
+
+/* Services with destination prefixes count only where the destination falls under them. */
+static __always_inline __u32 services_at(const struct policy *policy, const struct packet *packet)
+{
+	const __u32 *mask;
+
+	if (packet->family == 4)
+		mask = lookup4(&destinations4, policy->generation & 1, packet->destination, 32);
+	else
+		mask = lookup6(&destinations6, policy->generation & 1, packet->destination, 128);
+	return policy->services_anywhere | (mask ? *mask : 0);
+}
+
+/* The services a packet asks for, as a mask. What has no ports or type matches by protocol only. */
+static __noinline __u32 services_of(const struct policy *policy, const struct packet *packet)
+{
+	__u32 mask = service_row(policy, SERVICE_PROTO + packet->proto);
+
+	if (packet->has_ports && packet->proto == IPPROTO_TCP)
+		mask |= service_row(policy, SERVICE_TCP + packet->dport);
+	if (packet->has_ports && packet->proto == IPPROTO_UDP)
+		mask |= service_row(policy, SERVICE_UDP + packet->dport);
+	if (packet->has_type && packet->proto == IPPROTO_ICMP)
+		mask |= service_row(policy, SERVICE_ICMP + packet->type);
+	if (packet->has_type && packet->proto == IPPROTO_ICMPV6)
+		mask |= service_row(policy, SERVICE_ICMPV6 + packet->type);
+	if (packet->syn)
+		mask |= service_row(policy, SERVICE_SYN);
+	if (policy->flags & POLICY_TO)
+		mask &= services_at(policy, packet);
+	return mask;
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * States changed on behalf of user space, under their lock, while packets
+ * flow: forget one source, clamp debts to a smaller burst, clear a slice.
+ * Table `sets` only; the kernel's hashes are changed by map updates.
+ */
+#ifndef WEIR_MAINTAIN_H
+#define WEIR_MAINTAIN_H
+
+#include "table.h"
+
+static __always_inline void set_forget_way(struct set *set, __u32 way)
+{
+	set->hot.word[way] = 0;
+	set->cold.extra[way] = 0;
+	set_forget_counts(set, way);
+	set->cold.family[way] = 0;
+}
+
+static __always_inline __u32 maintain_forget(const struct limit *limit, const struct key *key)
+{
+	struct charge charge = { .key = *key };
+	__u32 index, way;
+	struct set *set;
+	struct log_set *rings;
+
+	if (!(limit->flags & LIMIT_SHARED))
+		charge.hash = key_hash(key, secret0, secret1);
+	index = set_index(limit, &charge);
+	set = bpf_map_lookup_elem(&sets, &index);
+	rings = set_rings(limit, &charge);
+	if (!set)
+		return 0;
+	bpf_spin_lock(&set->lock);
+	way = set_find(set, limit, key);
+	if (way < SET_WAYS) {
+		set_forget_way(set, way);
+		if (rings)
+			log_clear(&rings->way[way]);
+	}
+	bpf_spin_unlock(&set->lock);
+	return way < SET_WAYS;
+}
+
+/* A debt beyond the burst comes from a larger burst of before; the balance is then 0. */
+static __always_inline __u32 set_clamp(struct set *set, const struct limit *limit, __u64 now)
+{
+	__u64 latest = now + limit->burst_ns;
+	__u32 done = 0;
+
+	for (__u32 i = 0; i < SET_WAYS; i++) {
+		__u64 word = set->hot.word[i];
+
+		if ((word & STATE_BANNED) || word <= latest)
+			continue;
+		set->hot.word[i] = latest;
+		set->cold.extra[i] = limit->burst_frac;
+		done++;
+	}
+	return done;
+}
+
+static __always_inline __u32 set_clear(struct set *set)
+{
+	__u32 done = 0;
+
+	for (__u32 i = 0; i < SET_WAYS; i++) {
+		if (set->cold.family[i])
+			done++;
+		set->hot.key[i] = 0;
+		set_forget_way(set, i);
+	}
+	return done;
+}
+
+struct sweep {
+	const struct limit *limit;
+	__u64 now;
+	__u32 op;
+	__u32 first;
+	__u32 done;
+	__u32 pad;
+};
+
+static long sweep_set(__u32 i, struct sweep *sweep)
+{
+	__u32 index = sweep->first + i;
+	struct set *set = bpf_map_lookup_elem(&sets, &index);
+	const struct limit *limit = sweep->limit;
+	__u32 done;
+
+	if (!set)
+		return 1;
+	bpf_spin_lock(&set->lock);
+	if (sweep->op == MAINTAIN_CLAMP)
+		done = set_clamp(set, limit, sweep->now);
+	else
+		done = set_clear(set);
+	bpf_spin_unlock(&set->lock);
+	sweep->done += done;
+	return 0;
+}
+
+/* A cleared state finds its ring by its way: what the ring holds goes too. */
+static long sweep_log(__u32 i, struct sweep *sweep)
+{
+	__u32 index = sweep->limit->log_base + sweep->first - sweep->limit->slice_base + i;
+	struct log_set *rings = bpf_map_lookup_elem(&logs, &index);
+
+	if (!rings)
+		return 1;
+	for (__u32 way = 0; way < SET_WAYS; way++)
+		log_clear(&rings->way[way]);
+	return 0;
+}
+
+static __always_inline int maintain_run(struct maintain *command)
+{
+	__u32 at = command->policy, limit_at = command->limit;
+	const struct policy *policy = bpf_map_lookup_elem(&policies, &at);
+	struct sweep sweep = { .op = command->op, .first = command->first };
+
+	if (!policy || limit_at >= LIMITS_MAX || command->count > MAINTAIN_MOST)
+		return XDP_ABORTED;
+	sweep.limit = &policy->limits[limit_at];
+	sweep.now = WEIR_CLOCK();
+	if (command->op == MAINTAIN_FORGET) {
+		struct key key = command->key;
+
+		command->done = maintain_forget(sweep.limit, &key);
+		return XDP_PASS;
+	}
+	bpf_loop(command->count, sweep_set, &sweep, 0);
+	if (command->op == MAINTAIN_CLEAR && sweep.limit->algorithm == ALGO_SLIDING_LOG)
+		bpf_loop(command->count, sweep_log, &sweep, 0);
+	command->done = sweep.done;
+	return XDP_PASS;
+}
+
+#endif

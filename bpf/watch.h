@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Samples of dropped frames for who watches. Bounded on each CPU, so that a
+ * flood can't turn being watched into load; what was not sent is counted. The
+ * watch ends by itself when it is not renewed.
+ */
+#ifndef WEIR_WATCH_H
+#define WEIR_WATCH_H
+
+#include "count.h"
+#include "maps.h"
+
+/* The CPU's bucket of events, as bucket_take of algo.h keeps it: when it is full again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} watch_full_at SEC(".maps");
+
+static __always_inline int watch_admits(const struct live *now_live, __u64 now)
+{
+	__u64 latest = now + (__u64)now_live->watch_interval_ns * now_live->watch_burst;
+	__u32 zero = 0;
+	__u64 *full_at = bpf_map_lookup_elem(&watch_full_at, &zero);
+	__u64 next;
+
+	if (!full_at)
+		return 0;
+	next = (*full_at > now ? *full_at : now) + now_live->watch_interval_ns;
+	if (next > latest)
+		return 0;
+	*full_at = next;
+	return 1;
+}
+
+/* A frame shorter than EVENT_BYTES is copied in full; the helper wants a size that is not 0. */
+static __always_inline __u32 watch_copy(struct xdp_md *ctx, struct event *event)
+{
+	__u32 size = event->length < EVENT_BYTES ? event->length : EVENT_BYTES;
+
+	if (size == 0 || size > EVENT_BYTES || bpf_xdp_load_bytes(ctx, 0, event->bytes, size))
+		return 0;
+	return size;
+}
+
+static __noinline int watch_send(struct xdp_md *ctx, const struct event *head)
+{
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		count(CELL_EVENTS_LOST, 0);
+		return 0;
+	}
+	__builtin_memcpy(event, head, offsetof(struct event, bytes));
+	event->captured = watch_copy(ctx, event);
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+#endif
