@@ -23,6 +23,7 @@
 #include <bpf/bpf_endian.h>
 
 #include "abi.h"
+#include "packet.h"
 
 #define PARSE_INLINE static inline __attribute__((always_inline, unused))
 
@@ -40,26 +41,6 @@ struct frame {
 #define PARSE_STEP	    PARSE_INLINE /* in the program: a function the verifier proves by itself */
 #define frame_length(frame) ((frame)->length)
 #endif
-
-enum packet_kind {
-	PACKET_IP,
-	PACKET_NOT_IP,
-	PACKET_MALFORMED,	    /* IP by its ethertype, but not to be walked */
-	PACKET_NEIGHBOUR_DISCOVERY, /* RFC 4861: ICMPv6 133-137, code 0, hop limit 255 */
-};
-
-struct packet {
-	__u32 length;	/* of the frame */
-	__u8 family;	/* 4 or 6 */
-	__u8 proto;	/* IPPROTO_*, behind all extension headers */
-	__u8 has_ports; /* destination port is known (TCP, UDP) */
-	__u8 has_type;	/* ICMP or ICMPv6 type is known */
-	__u8 syn;	/* TCP with SYN set and ACK clear */
-	__u8 type;
-	__u16 dport;	 /* host order */
-	__u8 source[16]; /* network order; IPv4 in the first four */
-	__u8 destination[16];
-};
 
 #define ETH_P_QINQ_OLD 0x9100
 

@@ -14,7 +14,7 @@ my $libbpf = qr{bpf/(bpf|libbpf|btf)\.h|linux/(bpf|if_link|rtnetlink|netlink)\.h
 # what not. The first layer whose pattern fits a file is its layer.
 my @layers = (
 	{ name => 'shared', files => qr{^bpf/abi\.h$}, quotes => [], angles => qr{linux/types\.h} },
-	{ name => 'pure', files => qr{^bpf/(algo|key|parse|siphash|flow)\.h$},
+	{ name => 'pure', files => qr{^bpf/(algo|key|packet|parse|siphash|flow)\.h$},
 	  quotes => [qw(shared pure)], angles => qr{$packets|bpf/bpf_endian\.h} },
 	{ name => 'maps', files => qr{^bpf/maps\.h$},
 	  quotes => [qw(shared pure)], angles => qr{linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
@@ -28,7 +28,7 @@ my @layers = (
 	  angles => qr{$packets|linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
 
 	{ name => 'log', files => qr{^user/log\.[ch]$}, quotes => ['own'], angles => $libc },
-	{ name => 'base', files => qr{^user/(units|http|redis|words|terminal|pcapng|screen|progress)\.[ch]$},
+	{ name => 'base', files => qr{^user/(units|http|redis|words|columns|terminal|pcapng|screen|progress|ssh_peer)\.[ch]$},
 	  quotes => [qw(own log)],
 	  angles => qr{$libc|microhttpd\.h|hiredis/hiredis\.h|pcap/pcap\.h} },
 	{ name => 'model', files => qr{^user/policy\.[ch]$},
@@ -40,12 +40,15 @@ my @layers = (
 	  quotes => [qw(own shared log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf} },
 	{ name => 'pure-user',
-	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|difference|replay|suggest)\.[ch]$},
-	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^snapshot$},
+	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|difference|impact|entry|explain|replay|suggest)\.[ch]$},
+	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
+	{ name => 'running', files => qr{^user/(session|rollback)\.[ch]$},
+	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running)],
+	  not_modules => qr{^render_\w+$}, angles => $libc },
 	{ name => 'verb', files => qr{^user/(cmd_\w+|main|cli|options)\.[ch]$},
-	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user command-line)],
-	  modules => qr{^(cli|options)$}, not_modules => qr{^cmd_},
+	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running verb)],
+	  not_modules => qr{^cmd_},
 	  angles => qr{$libc|yaml\.h|jansson\.h|pcap/pcap\.h|microhttpd\.h|ncurses(w/ncurses)?\.h|cap-ng\.h|$libbpf} },
 );
 
