@@ -43,7 +43,7 @@ my @layers = (
 	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|difference|impact|entry|explain|replay|suggest)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
-	{ name => 'running', files => qr{^user/(session|rollback)\.[ch]$},
+	{ name => 'running', files => qr{^user/(running|rollback)\.[ch]$},
 	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running)],
 	  not_modules => qr{^render_\w+$}, angles => $libc },
 	{ name => 'verb', files => qr{^user/(cmd_\w+|main|cli|options)\.[ch]$},
