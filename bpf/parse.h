@@ -5,10 +5,11 @@
  * Must not know maps, limits or verdicts. Later stages see the struct, never a
  * header. Whoever includes this file first defines
  *
- *     static int frame_load(const struct frame *frame, __u32 offset, void *to, __u32 size)
+ *     static int frame_load(PARSE_FRAME *frame, __u32 offset, void *to, __u32 size)
  *
- * 0 if `size` bytes at `offset` were copied, nonzero if the frame is shorter:
- * in the program that may reach behind the linear part of a frame.
+ * 0 if `size` bytes at `offset` were copied, nonzero if the frame is shorter: in the program
+ * that may reach behind the linear part of a frame, which it knows by its context instead of
+ * struct frame.
  */
 #ifndef WEIR_PARSE_H
 #define WEIR_PARSE_H
@@ -31,10 +32,15 @@ enum parse_size {
 	PARSE_HEADERS = 8,
 };
 
+#ifndef PARSE_FRAME
 struct frame {
 	void *context; /* frame_load's own */
 	__u32 length;  /* whole frame, as on the wire, without the checksum */
 };
+#define PARSE_FRAME	    const struct frame
+#define PARSE_STEP	    PARSE_INLINE /* in the program: a function the verifier proves by itself */
+#define frame_length(frame) ((frame)->length)
+#endif
 
 #define ETH_P_QINQ_OLD 0x9100
 
@@ -52,7 +58,7 @@ enum tcp_flag {
 };
 
 /* A header too short for ports is no fault: the packet is charged without them. */
-PARSE_INLINE void parse_transport(const struct frame *frame, __u32 offset, struct packet *packet)
+PARSE_INLINE void parse_transport(PARSE_FRAME *frame, __u32 offset, struct packet *packet)
 {
 	struct transport head;
 	__u8 type;
@@ -83,8 +89,7 @@ PARSE_INLINE void parse_transport(const struct frame *frame, __u32 offset, struc
 #define IPV4_OFFSET_MASK 0x1fff
 
 /* A total length of 0 is a super-packet of over 64 KiB (BIG TCP). */
-PARSE_INLINE enum packet_kind parse_ipv4(const struct frame *frame, __u32 offset,
-					 struct packet *packet)
+PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struct packet *packet)
 {
 	struct iphdr ip;
 	__u32 total, header;
@@ -93,10 +98,10 @@ PARSE_INLINE enum packet_kind parse_ipv4(const struct frame *frame, __u32 offset
 		return PACKET_MALFORMED;
 	header = ip.ihl * 4;
 	total = bpf_ntohs(ip.tot_len);
-	if (!total && frame->length - offset > 0xffff)
-		total = frame->length - offset;
+	if (!total && packet->length - offset > 0xffff)
+		total = packet->length - offset;
 	if (ip.version != 4 || header < sizeof(ip) || total < header ||
-	    total > frame->length - offset)
+	    total > packet->length - offset)
 		return PACKET_MALFORMED;
 	packet->family = 4;
 	packet->proto = ip.protocol;
@@ -144,35 +149,52 @@ PARSE_INLINE __u32 extension_bytes(__u8 type, __u8 length)
 	}
 }
 
+enum extension_step {
+	STEP_NEXT = 0xff,   /* type of the header that follows */
+	STEP_LATER = 0x100, /* a fragment, not the first */
+	STEP_BYTES = 12,    /* shift: how long this header is, at most 2048 */
+};
+
+/* One header of the chain: STEP_NEXT | STEP_LATER | bytes << STEP_BYTES, or -1. */
+PARSE_STEP int extension_step(PARSE_FRAME *frame, __u32 offset, __u32 type)
+{
+	struct extension head;
+	int later;
+
+	if (frame_load(frame, offset, &head, sizeof(head)))
+		return -1;
+	later = type == 44 && (head.fragment & bpf_htons(IPV6_OFFSET_MASK));
+	return head.next | (later ? STEP_LATER : 0) |
+	       extension_bytes(type, head.length) << STEP_BYTES;
+}
+
 /*
  * Walks the chain from `next` on. On PACKET_IP, *offset is the transport header, or 0
  * where a later fragment or an unknown header hides it.
  */
-PARSE_INLINE enum packet_kind parse_extensions(const struct frame *frame, __u32 *offset, __u8 next,
+PARSE_INLINE enum packet_kind parse_extensions(PARSE_FRAME *frame, __u32 *offset, __u8 next,
 					       struct packet *packet)
 {
-	struct extension head;
-	int later = 0;
+	int step = 0;
 
-	for (int i = 0; i < PARSE_HEADERS && is_extension(next) && !later; i++) {
-		if (frame_load(frame, *offset, &head, sizeof(head)))
+	for (int i = 0; i < PARSE_HEADERS && is_extension(next) && !(step & STEP_LATER); i++) {
+		step = extension_step(frame, *offset, next);
+		if (step < 0)
 			return PACKET_MALFORMED;
-		later = next == 44 && (head.fragment & bpf_htons(IPV6_OFFSET_MASK));
-		*offset += extension_bytes(next, head.length);
-		if (*offset > frame->length)
+		*offset += step >> STEP_BYTES;
+		if (*offset > packet->length)
 			return PACKET_MALFORMED;
-		next = head.next;
+		next = step & STEP_NEXT;
 	}
 	packet->proto = next;
-	if (later)
+	if (step & STEP_LATER)
 		*offset = 0;
 	else if (is_extension(next))
 		return PACKET_MALFORMED;
 	return PACKET_IP;
 }
 
-PARSE_INLINE int is_neighbour_discovery(const struct frame *frame, __u32 offset,
-					const struct ipv6hdr *ip)
+PARSE_INLINE int is_neighbour_discovery(PARSE_FRAME *frame, __u32 offset, const struct ipv6hdr *ip)
 {
 	__u8 head[2];
 
@@ -182,8 +204,7 @@ PARSE_INLINE int is_neighbour_discovery(const struct frame *frame, __u32 offset,
 }
 
 /* A payload length of 0 is a jumbogram (RFC 2675) or a super-packet: up to the frame's end. */
-PARSE_INLINE enum packet_kind parse_ipv6(const struct frame *frame, __u32 offset,
-					 struct packet *packet)
+PARSE_INLINE enum packet_kind parse_ipv6(PARSE_FRAME *frame, __u32 offset, struct packet *packet)
 {
 	struct ipv6hdr ip;
 	enum packet_kind kind;
@@ -191,7 +212,7 @@ PARSE_INLINE enum packet_kind parse_ipv6(const struct frame *frame, __u32 offset
 	if (frame_load(frame, offset, &ip, sizeof(ip)))
 		return PACKET_MALFORMED;
 	offset += sizeof(ip);
-	if (ip.version != 6 || bpf_ntohs(ip.payload_len) > frame->length - offset)
+	if (ip.version != 6 || bpf_ntohs(ip.payload_len) > packet->length - offset)
 		return PACKET_MALFORMED;
 	packet->family = 6;
 	__builtin_memcpy(packet->source, &ip.saddr, 16);
@@ -214,12 +235,12 @@ PARSE_INLINE int is_tag(__be16 type)
  * Fills *packet (zeroed by the caller) from a frame that begins with its Ethernet header.
  * A tag with nothing behind it, or one more tag than PARSE_TAGS, is malformed.
  */
-PARSE_INLINE enum packet_kind parse_frame(const struct frame *frame, struct packet *packet)
+PARSE_INLINE enum packet_kind parse_frame(PARSE_FRAME *frame, struct packet *packet)
 {
 	__u32 offset = ETH_HLEN;
 	__be16 type;
 
-	packet->length = frame->length;
+	packet->length = frame_length(frame);
 	if (frame_load(frame, offset - 2, &type, 2))
 		return PACKET_NOT_IP;
 	for (int i = 0; i < PARSE_TAGS && is_tag(type); i++) {
