@@ -13,22 +13,26 @@
 /* The room an instance's maps have; fixed when they are made. */
 struct capacity {
 	enum table_kind table;
-	uint32_t sets; /* table `sets` */
-	uint32_t log_sets;
-	uint64_t states; /* table `hash` and `percpu`: entries of the map */
+	uint32_t sets;	   /* table `sets` */
+	uint32_t log_sets; /* of `hash` and `percpu`: rings */
+	uint64_t states;   /* table `hash` and `percpu`: entries of the map */
 	uint32_t cells;
 	uint32_t policies; /* of one generation */
 	uint32_t entry_policies;
 	uint32_t credits;
 };
 
-/* What a limit of the image owns. Shared ones (instance) appear in several policies. */
+/*
+ * What a limit of the image owns. The instance's limits appear in every limiting policy with the
+ * same id, slice and credit, but with cells of their own, so that each policy's counts add up.
+ */
 struct allocation {
 	uint32_t id;
 	uint32_t slice_base, slice_sets; /* slice_sets: power of two; 0: none */
 	uint32_t log_base;		 /* as many log_sets as slice_sets, for sliding-log */
 	uint32_t cells;
 	uint32_t credit; /* ~0: none */
+	bool wide;	 /* keys over 64 bits: SET_WAYS_WIDE states in a set */
 	bool restart;	 /* states of before say nothing to it: clear the slice after the swap */
 	bool clamp;	 /* burst grew smaller: clamp the slice after the swap */
 };
@@ -42,13 +46,15 @@ struct image_policy {
 };
 
 struct image_prefix {
-	struct prefix prefix;
-	uint32_t policy; /* index into image.policies */
+	struct prefix prefix; /* first: prefix_compare sorts these */
+	uint32_t policy;      /* index into image.policies */
+	int32_t parent;	      /* index of the longest other prefix that covers this one, or -1 */
 };
 
 struct image_destination {
 	struct prefix prefix;
 	uint32_t services; /* mask, that of shorter prefixes that cover this one included */
+	int32_t parent;
 };
 
 struct image {
@@ -105,6 +111,12 @@ struct slice {
 	uint32_t base;
 	uint32_t size;
 };
+/*
+ * Place all `wanted` (size in, base out) among `used`, which do not overlap: largest first, each
+ * as low as it fits. Sizes of 0 are skipped. 0, -ENOSPC or -ENOMEM; all or none.
+ */
+int slices_place(const struct slice *used, size_t used_count, uint32_t total, struct slice *wanted,
+		 size_t count);
 /* First free aligned slice of `size` among `used` (any order); 0 and *base, or -ENOSPC. */
 int slice_find(const struct slice *used, size_t count, uint32_t total, uint32_t size,
 	       uint32_t *base);
