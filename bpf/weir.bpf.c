@@ -186,8 +186,7 @@ static __always_inline void watch_drop(struct xdp_md *ctx, const struct live *co
 		count(CELL_EVENTS_LOST, 0);
 }
 
-SEC("xdp.frags")
-int weir(struct xdp_md *ctx)
+static __always_inline int judge_frame(struct xdp_md *ctx)
 {
 	struct packet packet = {};
 	const struct live *config;
@@ -217,6 +216,12 @@ int weir(struct xdp_md *ctx)
 	if ((verdict.drop || verdict.observed) && config->watch_until_ns > now)
 		watch_drop(ctx, config, &verdict, packet.length, now);
 	return verdict.drop ? XDP_DROP : XDP_PASS;
+}
+
+SEC("xdp.frags")
+int weir(struct xdp_md *ctx)
+{
+	return judge_frame(ctx);
 }
 
 /* Maintenance */
