@@ -153,6 +153,8 @@ uninstall:
 	@for pair in $(EXTRAS); do rm -fv $(DESTDIR)$(PREFIX)/$${pair#*:}; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/weir
 
+include share/share.mk
+
 clean:
 	rm -rf $(BUILD)
 
