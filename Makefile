@@ -161,4 +161,4 @@ clean:
 .PHONY: all unit test check demo deps format install uninstall clean
 .PHONY: $(addprefix test-,$(SHELL_SUITES))
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
