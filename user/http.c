@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +46,6 @@ static int parse_host(char *host, union address *address)
 {
 	size_t length = strlen(host);
 
-	if (!length)
-		strcpy(host, "127.0.0.1");
 	if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
 		host[length - 1] = '\0';
 		address->ipv6.sin6_family = AF_INET6;
@@ -59,14 +58,14 @@ static int parse_host(char *host, union address *address)
 static int parse_address(const char *text, union address *address)
 {
 	const char *colon = strrchr(text, ':');
-	char host[INET6_ADDRSTRLEN + 2] = "";
+	char host[INET6_ADDRSTRLEN + 2] = "127.0.0.1";
 	in_port_t port;
 
 	memset(address, 0, sizeof(*address));
 	if (colon && (size_t)(colon - text) >= sizeof(host))
 		return -EINVAL;
-	if (colon)
-		memcpy(host, text, colon - text);
+	if (colon && colon > text)
+		snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	if (parse_port(colon ? colon + 1 : text, &port) || parse_host(host, address))
 		return -EINVAL;
 	if (address->any.sa_family == AF_INET6)

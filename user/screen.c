@@ -21,7 +21,9 @@ int screen_resize(struct screen *screen, int rows, int columns)
 	if (!cells)
 		return -ENOMEM;
 	free(screen->cells);
-	*screen = (struct screen){ rows, columns, cells };
+	screen->rows = rows;
+	screen->columns = columns;
+	screen->cells = cells;
 	screen_clear(screen);
 	return 0;
 }

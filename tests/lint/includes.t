@@ -40,7 +40,7 @@ my @layers = (
 	  quotes => [qw(own shared log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf} },
 	{ name => 'pure-user',
-	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|difference|impact|entry|explain|replay|suggest)\.[ch]$},
+	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|rates|difference|impact|entry|explain|replay|suggest)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
 	{ name => 'running', files => qr{^user/(running|rollback)\.[ch]$},
