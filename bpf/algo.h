@@ -3,7 +3,8 @@
  * The four limiting algorithms: (limit, state, now, cost) -> granted or not,
  * and the new state. Pure arithmetic on 64-bit words, the same in the program,
  * in the user-space limiter and in the tests. Must not know maps, helpers, the
- * clock or libc: time is a parameter, monotonic ns, below 2^62.
+ * clock or libc: time is a parameter, monotonic ns, below 2^62 and, for the
+ * window algorithms, below 2^31 windows (68 years of the shortest, a second).
  *
  * state.word is ordered by debt in every algorithm: of two states of a limit
  * the one with the smaller word is the cheaper to forget.
@@ -13,7 +14,7 @@
  *   fixed-window    word  window number << 32 | tokens taken in it
  *   sliding-window  word  as above; extra: tokens taken in the window before
  *   sliding-log     word  when the newest packet leaves the window, ns;
- *                         extra: the ring's oldest slot
+ *                         extra: the ring's next slot
  *   any, banned     word  STATE_BANNED | end of the ban, ns
  */
 #ifndef WEIR_ALGO_H
@@ -30,7 +31,10 @@ struct ns_frac {
 	__u32 frac; /* in 2^-32 ns */
 };
 
-/* What `cost` tokens take, exact; cost is at most limit->burst, so below 2^62 ns. */
+/*
+ * What `cost` tokens take, exact. cost is at most limit->burst, so the product is at most 2^62 ns,
+ * and below 2^32, so that of the fraction fits too.
+ */
 ALGO_INLINE struct ns_frac token_time(const struct limit *limit, __u64 cost)
 {
 	__u64 low = cost * limit->interval_frac;
@@ -137,20 +141,23 @@ ALGO_INLINE int sliding_window_take(const struct limit *limit, struct state *sta
 	return 1;
 }
 
-/* A slot never used is 0; a packet exactly one window old has left the window. */
+/*
+ * The ring holds the last LOG_SLOTS packets whatever the limit allows, so that a
+ * change of the quota finds what it needs. Granted when the packet `burst` ago
+ * has left the window; one exactly a window old has. A slot never used is 0.
+ */
 ALGO_INLINE int log_take(const struct limit *limit, struct state *state, struct log_ring *ring,
 			 __u64 now)
 {
-	__u32 slot = state->extra & (LOG_SLOTS - 1);
-	__u64 oldest = ring->at[slot];
+	__u64 before = ring->at[(state->extra - (__u32)limit->burst) & (LOG_SLOTS - 1)];
 	__u64 newest = state->word > limit->interval_ns ? state->word - limit->interval_ns : 0;
 
-	if (oldest && oldest + limit->interval_ns > now)
+	if (before && before + limit->interval_ns > now)
 		return 0;
 	if (now < newest)
 		now = newest;
-	ring->at[slot] = now;
-	state->extra = slot + 1 < limit->burst ? slot + 1 : 0;
+	ring->at[state->extra & (LOG_SLOTS - 1)] = now;
+	state->extra = (state->extra + 1) & (LOG_SLOTS - 1);
 	state->word = now + limit->interval_ns;
 	return 1;
 }
@@ -158,13 +165,12 @@ ALGO_INLINE int log_take(const struct limit *limit, struct state *state, struct 
 ALGO_INLINE void log_give_back(const struct limit *limit, struct state *state,
 			       struct log_ring *ring)
 {
-	__u32 newest =
-		(state->extra ? state->extra - 1 : (__u32)limit->burst - 1) & (LOG_SLOTS - 1);
-	__u32 before = (newest ? newest - 1 : (__u32)limit->burst - 1) & (LOG_SLOTS - 1);
+	__u32 newest = (state->extra - 1) & (LOG_SLOTS - 1);
+	__u64 before = ring->at[(newest - 1) & (LOG_SLOTS - 1)];
 
 	ring->at[newest] = 0;
 	state->extra = newest;
-	state->word = ring->at[before] ? ring->at[before] + limit->interval_ns : 0;
+	state->word = before ? before + limit->interval_ns : 0;
 }
 
 ALGO_INLINE int state_banned(__u64 word, __u64 now)
@@ -188,6 +194,8 @@ ALGO_INLINE int state_live(const struct limit *limit, __u64 word, __u64 now)
 		return (word >> 32) >= now / limit->interval_ns && (__u32)word;
 	case ALGO_SLIDING_WINDOW:
 		return (word >> 32) + 1 >= now / limit->interval_ns && word;
+	case ALGO_TOKEN_BUCKET:
+		return word >= now; /* a fraction of a ns may be left */
 	default:
 		return word > now;
 	}
@@ -284,9 +292,9 @@ ALGO_INLINE int state_inherit(const struct limit *limit, struct state *state)
 }
 
 /*
- * Judged from the word alone, without the lock: is a refusal certain? The
- * fraction is not read, so 1 ns on the edge is left to the locked look. Never certain where the
- * word does not tell (sliding-log) or a refusal has to write (ban).
+ * Judged from a word that is no ban, without the lock: is a refusal certain?
+ * The fraction is not read, so an edge within 1 ns is left to the locked look,
+ * as is a log, whose word does not tell.
  */
 ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, __u64 cost)
 {
@@ -294,7 +302,7 @@ ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, _
 	case ALGO_TOKEN_BUCKET:
 		return cost > limit->burst ||
 		       (word > now ? word : now) + token_time(limit, cost).ns >
-			       now + limit->burst_ns + 1;
+			       now + limit->burst_ns;
 	case ALGO_FIXED_WINDOW:
 		return (word >> 32) == now / limit->interval_ns &&
 		       (__u32)word + cost > limit->burst;
