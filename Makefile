@@ -83,7 +83,7 @@ $(BUILD)/asan/unit/%: tests/unit/%.c $(BUILD)/asan/libweir.a
 	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
 
 # What sends and receives in the tests with real traffic.
-TRAFFIC := $(BUILD)/netns/flood $(BUILD)/netns/raw $(BUILD)/netns/talk
+TRAFFIC := $(addprefix $(BUILD)/netns/,flood raw talk foreign.bpf.o)
 
 $(BUILD)/netns/%.bpf.o: tests/netns/%.bpf.c
 	@mkdir -p $(@D)
