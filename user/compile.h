@@ -94,6 +94,13 @@ void limit_compile(const struct limit_spec *spec, const struct allocation *own, 
 /* The policy a source address falls under by the file alone: index, or -1. `len` may be NULL. */
 int image_match(const struct image *image, const struct prefix *address, uint8_t *len);
 
+/*
+ * In a sorted list of elements of `size` bytes that each begin with a struct prefix: the index of
+ * the last one not behind `prefix`, or -1. It is in the chain of parents of all that cover
+ * `prefix`.
+ */
+int32_t prefix_last(const void *list, size_t count, size_t size, const struct prefix *prefix);
+
 /* Service mask of a packet by the image's tables. has_ports, has_type as in struct packet. */
 struct packet;
 uint32_t image_services(const struct image *image, const struct packet *packet);

@@ -49,25 +49,32 @@ static int add_prefixes(struct image *image, const struct ruleset *ruleset)
 	return 0;
 }
 
-int image_match(const struct image *image, const struct prefix *address, uint8_t *len)
+int32_t prefix_last(const void *list, size_t count, size_t size, const struct prefix *prefix)
 {
-	size_t low = 0, high = image->prefix_count;
-	int32_t found;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (prefix_compare(&image->prefixes[middle].prefix, address) <= 0)
+		if (prefix_compare((const char *)list + middle * size, prefix) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	found = covering(image->prefixes, (int32_t)low - 1, address);
+	return (int32_t)low - 1;
+}
+
+int image_match(const struct image *image, const struct prefix *address, uint8_t *len)
+{
+	const struct image_prefix *list = image->prefixes;
+	int32_t last = prefix_last(list, image->prefix_count, sizeof(*list), address);
+	int32_t found = covering(list, last, address);
+
 	if (found < 0)
 		return -1;
 	if (len)
-		*len = image->prefixes[found].prefix.len;
-	return (int)image->prefixes[found].policy;
+		*len = list[found].prefix.len;
+	return (int)list[found].policy;
 }
 
 /* ---- services ---- */
