@@ -68,6 +68,8 @@ static int unknown(const char *word, const char *const *names, size_t count, con
 	message_set(message, -EINVAL, "unknown %s `%s`", what, word);
 	if (best <= 2 && best < strlen(word))
 		return message_hint(message, -EINVAL, "did you mean `%s`?", names[nearest]);
+	if (!count)
+		return -EINVAL;
 	list_names(names, count, "", list, sizeof(list));
 	return message_hint(message, -EINVAL, "known: %s", list);
 }
@@ -93,4 +95,13 @@ int word_find(const char *word, const char *const *names, size_t count, const ch
 	list_names(names, count, word, list, sizeof(list));
 	message_set(message, -EINVAL, "`%s` may be several %ss", word, what);
 	return message_hint(message, -EINVAL, "did you mean one of: %s?", list);
+}
+
+int word_find_whole(const char *word, const char *const *names, size_t count, const char *what,
+		    struct message *message)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], word))
+			return (int)i;
+	return unknown(word, names, count, what, message);
 }

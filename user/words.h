@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Words of the command line: whole or abbreviated without doubt, and the word
+ * Words that people type: whole or abbreviated without doubt, and the word
  * that was meant where one is mistyped. Knows no command.
  */
 #ifndef WEIR_WORDS_H
@@ -16,5 +16,9 @@
  */
 int word_find(const char *word, const char *const *names, size_t count, const char *what,
 	      struct message *message);
+
+/* The same for words that are never abbreviated: the keys and values of a file. */
+int word_find_whole(const char *word, const char *const *names, size_t count, const char *what,
+		    struct message *message);
 
 #endif
