@@ -219,6 +219,6 @@ int config_read_text(const char *path, char **text, size_t *length, struct messa
 
 const char *config_default(size_t *length)
 {
-	*length = (size_t)(default_policy_end - default_policy);
+	*length = (uintptr_t)default_policy_end - (uintptr_t)default_policy;
 	return default_policy;
 }
