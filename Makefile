@@ -82,6 +82,13 @@ $(BUILD)/asan/unit/%: tests/unit/%.c $(BUILD)/asan/libweir.a
 	@mkdir -p $(@D)
 	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
 
+# Tests that call the kernel side, each in namespaces of its own: tests/kernel/NAME.t runs it.
+KERNEL := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/kernel/test_*.c))
+
+$(BUILD)/kernel/%: tests/kernel/%.c $(BUILD)/libweir.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libweir.a $(LIBS) -lcmocka
+
 # What sends and receives in the tests with real traffic.
 TRAFFIC := $(addprefix $(BUILD)/netns/,flood raw talk foreign.bpf.o)
 
@@ -100,7 +107,7 @@ $(BUILD)/netns/%: tests/netns/%.c
 
 # Each suite by itself, and all of them under one summary.
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
-NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(TRAFFIC)
+NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(TRAFFIC)
 SUITES := $(UNIT) $(UNIT_ASAN)
 SHELL_SUITES := lint prog_run kernel cli netns share kernels
 

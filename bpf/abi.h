@@ -77,7 +77,8 @@ enum global_cell {
 	CELL_ENTRY_BLOCKED,
 	CELL_ENTRY_ALLOWED,
 	CELL_EVENTS_LOST,
-	/* By user space only: a cell a reason, what policies and limits that are gone had counted. */
+	/* By user space only: a cell a reason, what policies and limits that are gone had counted.
+	 */
 	CELL_RETIRED,
 	CELL_RETIRED_DISPLACED = CELL_RETIRED + REASON_COUNT,
 	CELL_GLOBALS = 24,
@@ -302,8 +303,8 @@ struct meta {
 	__u32 policies; /* in one generation; two of them, then the entries' */
 	__u32 entry_policies;
 	__u32 credits;
-	__u32 states; /* tables `hash` and `percpu` */
-	__u32 pad;
+	__u32 states;	    /* tables `hash` and `percpu` */
+	__u32 frags;	    /* the program takes frames of several buffers */
 	__u64 loaded_at_ns; /* monotonic */
 	char instance[INSTANCE_NAME];
 	char version[INSTANCE_NAME];

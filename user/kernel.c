@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <cap-ng.h>
+
+#include "kernel_attach.h"
+#include "kernel_maps.h"
+#include "pins.h"
+#include "weir.skel.h"
+
+#define PIN_PROGRAM  "program"
+#define PIN_MAINTAIN "maintain"
+#define PIN_RULES    "rules"
+
+uint64_t kernel_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_SEC + now.tv_nsec;
+}
+
+unsigned int kernel_cpus(void)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	return cpus > 0 ? cpus : 1;
+}
+
+/* libbpf's words and the verifier's log are for who asked for them. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (log_level < LOG_VERBOSE || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, format, args);
+}
+
+struct capacity instance_capacity(const struct instance *instance)
+{
+	const struct meta *meta = &instance->meta;
+
+	return (struct capacity){
+		.table = meta->table,
+		.sets = meta->sets,
+		.log_sets = meta->log_sets,
+		.states = meta->states,
+		.cells = meta->cells,
+		.policies = meta->policies,
+		.entry_policies = meta->entry_policies,
+		.credits = meta->credits,
+	};
+}
+
+bool instance_exists(const char *name)
+{
+	char path[PINS_PATH];
+
+	pins_instance_path(name, path);
+	return pins_exists(path, PIN_RULES);
+}
+
+static void instance_init(struct instance *instance, const char *name, bool readonly)
+{
+	*instance = (struct instance){ .readonly = readonly, .maintain = -1, .lock = -1 };
+	snprintf(instance->name, sizeof(instance->name), "%s", name);
+	snprintf(instance->path, sizeof(instance->path), PINS_ROOT "/%s", instance->name);
+	for (int i = 0; i < MAP_COUNT; i++)
+		instance->maps[i] = -1;
+}
+
+void instance_close(struct instance *instance)
+{
+	for (int i = 0; i < MAP_COUNT; i++)
+		if (instance->maps[i] >= 0)
+			close(instance->maps[i]);
+	if (instance->maintain >= 0)
+		close(instance->maintain);
+	if (instance->lock >= 0)
+		close(instance->lock);
+	instance_init(instance, "", true);
+}
+
+/*
+ * Why the kernel refused, in one line. Only what was refused is looked into: the checks are no
+ * gate, so that a kernel with features ported back is taken.
+ */
+static int explain_missing_right(int err, struct message *message)
+{
+	static const struct {
+		unsigned int capability;
+		const char *name;
+	} needed[] = { { CAP_BPF, "CAP_BPF" },
+		       { CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+		       { CAP_PERFMON, "CAP_PERFMON" } };
+	char missing[64] = "";
+	size_t length = 0;
+
+	capng_get_caps_process();
+	if (!capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN))
+		for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+			if (!capng_have_capability(CAPNG_EFFECTIVE, needed[i].capability))
+				length += snprintf(missing + length, sizeof(missing) - length,
+						   " %s", needed[i].name);
+	message_set(message, err, "not permitted to load the program%s%s",
+		    length ? ": missing" : "", missing);
+	return message_hint(message, err,
+			    "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
+}
+
+static bool kernel_takes_btf(void)
+{
+	struct btf *btf = btf__new_empty();
+	bool taken = btf && btf__add_int(btf, "int", 4, BTF_INT_SIGNED) > 0 &&
+		     !btf__load_into_kernel(btf);
+
+	btf__free(btf);
+	return taken;
+}
+
+static int explain_too_large(int err, const struct meta *meta, struct message *message)
+{
+	message_set(message, err, "no memory for the table: %llu MiB asked for",
+		    (unsigned long long)(maps_bytes(meta, kernel_cpus()) >> 20));
+	return message_hint(message, err, "lower table: sources in the policy file");
+}
+
+static int explain_load(int err, const struct meta *meta, struct message *message)
+{
+	const char *missing = NULL;
+
+	if (err == -EPERM || err == -EACCES)
+		if (geteuid() || err == -EPERM)
+			return explain_missing_right(err, message);
+	if (err == -ENOMEM || err == -E2BIG)
+		return explain_too_large(err, meta, message);
+	if (err == -ENOSYS)
+		missing = "bpf(2) (CONFIG_BPF_SYSCALL)";
+	else if (libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_XDP, NULL) != 1)
+		missing = "XDP programs";
+	else if (!kernel_takes_btf())
+		missing = "BTF";
+	else if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, NULL) != 1)
+		missing = "the helper bpf_xdp_load_bytes (Linux 5.18)";
+	if (missing) {
+		message_set(message, err, "this kernel lacks %s", missing);
+		return message_hint(message, err, "weir needs Linux 6.1 or newer");
+	}
+	message_set(message, err, "the kernel refused the program: %s", strerror(-err));
+	return message_hint(message, err, "-v shows the verifier's log");
+}
+
+/*
+ * Memory for maps is taken at once and counts against nobody: ask first, before the kernel's
+ * out-of-memory killer looks for somebody else.
+ */
+static bool memory_suffices(uint64_t bytes)
+{
+	unsigned long long available_kib;
+	FILE *file = fopen("/proc/meminfo", "re");
+	bool suffices = true;
+	char line[128];
+
+	if (!file)
+		return true;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %llu", &available_kib) == 1)
+			suffices = bytes < available_kib * 1024;
+	fclose(file);
+	return suffices;
+}
+
+/* The skeleton's maps, by the name of their pin; user space's own have none. */
+static struct bpf_map *skeleton_map(struct weir *skeleton, enum map_index index)
+{
+	const struct map_shape *shape = map_shape(index);
+
+	return shape->user ? NULL : bpf_object__find_map_by_name(skeleton->obj, shape->name);
+}
+
+static int size_maps(struct weir *skeleton, const struct meta *meta)
+{
+	for (int i = 0; i < MAP_COUNT; i++) {
+		struct bpf_map *map = skeleton_map(skeleton, i);
+		int err = 0;
+
+		if (map)
+			err = bpf_map__set_max_entries(map, map_elements(i, meta));
+		else if (!map_shape(i)->user)
+			err = -ENOENT;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int reuse_maps(struct weir *skeleton, const struct instance *instance)
+{
+	for (int i = 0; i < MAP_COUNT; i++) {
+		struct bpf_map *map = skeleton_map(skeleton, i);
+		int err = map ? bpf_map__reuse_fd(map, instance->maps[i]) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * libbpf sets the flag for frames of several buffers by the section's name; to change the type
+ * there and back makes it forget the section.
+ */
+static void drop_frags(struct weir *skeleton)
+{
+	bpf_program__set_type(skeleton->progs.weir, BPF_PROG_TYPE_SOCKET_FILTER);
+	bpf_program__set_type(skeleton->progs.weir, BPF_PROG_TYPE_XDP);
+	bpf_program__set_expected_attach_type(skeleton->progs.weir, BPF_XDP);
+}
+
+/* Open, set sizes (or, for an upgrade, the pinned maps), load. */
+static int load_once(struct instance *instance, const struct secret *secret, bool reuse, bool frags,
+		     struct weir **loaded)
+{
+	struct weir *skeleton = weir__open();
+	int err;
+
+	if (!skeleton)
+		return -errno;
+	skeleton->rodata->table_kind = instance->meta.table;
+	skeleton->rodata->secret0 = secret->word[0];
+	skeleton->rodata->secret1 = secret->word[1];
+	if (!frags)
+		drop_frags(skeleton);
+	err = size_maps(skeleton, &instance->meta);
+	if (!err && reuse)
+		err = reuse_maps(skeleton, instance);
+	if (!err)
+		err = weir__load(skeleton);
+	if (err) {
+		weir__destroy(skeleton);
+		return err;
+	}
+	instance->meta.frags = frags;
+	*loaded = skeleton;
+	return 0;
+}
+
+/* Only EINVAL can be about the flag: a second try costs nothing where it was not. */
+static int load(struct instance *instance, const struct secret *secret, bool reuse,
+		struct weir **loaded, struct message *message)
+{
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	if (!reuse && !memory_suffices(maps_bytes(&instance->meta, kernel_cpus())))
+		return explain_too_large(-ENOMEM, &instance->meta, message);
+	err = load_once(instance, secret, reuse, true, loaded);
+	if (err == -EINVAL)
+		err = load_once(instance, secret, reuse, false, loaded);
+	return err ? explain_load(err, &instance->meta, message) : 0;
+}
+
+static int pin_program(const struct bpf_program *program, const char *directory, const char *pin,
+		       struct message *message)
+{
+	return pins_put(bpf_program__fd(program), directory, pin, PINS_GROUP, message);
+}
+
+/* All maps into instance->maps: the program's, duplicated, and those of user space alone. */
+static int take_maps(struct instance *instance, struct weir *skeleton, struct message *message)
+{
+	for (int i = 0; i < MAP_COUNT; i++) {
+		struct bpf_map *map = skeleton_map(skeleton, i);
+
+		instance->maps[i] = map ? dup(bpf_map__fd(map)) : map_make(i, &instance->meta);
+		if (instance->maps[i] < 0)
+			return message_set(message, map ? -errno : instance->maps[i],
+					   "cannot make the map %s: %s", map_shape(i)->name,
+					   strerror(map ? errno : -instance->maps[i]));
+	}
+	return 0;
+}
+
+static int write_one(int fd, const void *value)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(fd, &zero, value, BPF_ANY) ? -errno : 0;
+}
+
+/* What is the same whatever the policy: who the maps are for, and the tries of entries. */
+static int fill_fixed(const struct instance *instance, const struct secret *secret,
+		      struct message *message)
+{
+	const int *maps = instance->maps;
+	int err = write_one(maps[MAP_META], &instance->meta);
+
+	if (!err)
+		err = write_one(maps[MAP_SECRET], secret);
+	if (!err)
+		err = write_one(maps[MAP_ENTRIES4], &maps[MAP_ENTRY_TRIE4]);
+	if (!err)
+		err = write_one(maps[MAP_ENTRIES6], &maps[MAP_ENTRY_TRIE6]);
+	if (err)
+		return message_set(message, err, "cannot fill the maps: %s", strerror(-err));
+	return 0;
+}
+
+static int pin_all(const struct instance *instance, const struct weir *skeleton,
+		   const char *directory, struct message *message)
+{
+	int err = 0;
+
+	for (int i = 0; i < MAP_COUNT && !err; i++)
+		err = pins_put(instance->maps[i], directory, map_shape(i)->name,
+			       i == MAP_SECRET ? PINS_PRIVATE : PINS_GROUP, message);
+	if (!err)
+		err = pin_program(skeleton->progs.weir_maintain, directory, PIN_MAINTAIN, message);
+	if (!err)
+		err = pin_program(skeleton->progs.weir, directory, PIN_PROGRAM, message);
+	return err;
+}
+
+static struct meta meta_for(const struct capacity *room, const char *name)
+{
+	struct meta meta = {
+		.layout = ABI_LAYOUT,
+		.table = room->table,
+		.sets = room->sets,
+		.log_sets = room->log_sets,
+		.cells = room->cells,
+		.policies = room->policies,
+		.entry_policies = room->entry_policies,
+		.credits = room->credits,
+		.states = room->states,
+		.loaded_at_ns = kernel_now_ns(),
+		.version = WEIR_VERSION,
+	};
+
+	snprintf(meta.instance, sizeof(meta.instance), "%s", name);
+	return meta;
+}
+
+static int load_and_pin(struct instance *instance, const char *directory, struct message *message)
+{
+	struct weir *skeleton = NULL;
+	struct secret secret;
+	int err;
+
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return message_set(message, -EIO, "no random bytes for the secret");
+	err = load(instance, &secret, false, &skeleton, message);
+	if (err)
+		return err;
+	err = take_maps(instance, skeleton, message);
+	if (!err)
+		err = fill_fixed(instance, &secret, message);
+	if (!err)
+		err = pin_all(instance, skeleton, directory, message);
+	if (!err)
+		instance->maintain = dup(bpf_program__fd(skeleton->progs.weir_maintain));
+	weir__destroy(skeleton);
+	return err;
+}
+
+/*
+ * Under the root's lock, so what bears the mark of a half-made directory has no maker any more;
+ * the same holds for one in its place that has no rules, if nobody has its lock.
+ */
+static int make_room(const struct instance *instance, const char *half_made,
+		     struct message *message)
+{
+	int lock, err;
+
+	err = pins_remove_directory(half_made);
+	if (err)
+		return message_set(message, err, "cannot remove %s: %s", half_made, strerror(-err));
+	if (instance_exists(instance->name)) {
+		message_set(message, -EEXIST, "the instance %s runs already", instance->name);
+		return message_hint(message, -EEXIST, "weir apply changes its policy");
+	}
+	if (!pins_exists(PINS_ROOT, instance->name))
+		return 0;
+	lock = pins_lock(instance->path, message);
+	if (lock < 0)
+		return lock;
+	err = attach_remove_all(instance->path);
+	if (!err)
+		err = pins_remove_directory(instance->path);
+	close(lock);
+	if (err)
+		return message_set(message, err, "cannot remove the rest of %s: %s", instance->path,
+				   strerror(-err));
+	return 0;
+}
+
+static int create_in(struct instance *instance, const char *half_made, struct message *message)
+{
+	int err = make_room(instance, half_made, message);
+
+	if (!err)
+		err = pins_make_directory(half_made, message);
+	if (err)
+		return err;
+	instance->lock = pins_lock(half_made, message);
+	err = instance->lock < 0 ? instance->lock : load_and_pin(instance, half_made, message);
+	if (!err && rename(half_made, instance->path))
+		err = message_set(message, -errno, "cannot make %s: %s", instance->path,
+				  strerror(errno));
+	if (err)
+		pins_remove_directory(half_made);
+	return err;
+}
+
+int instance_create(const char *name, const struct capacity *room, struct instance *instance,
+		    struct message *message)
+{
+	char half_made[PINS_PATH];
+	struct pins_root root;
+	int err;
+
+	err = pins_check_name(name, message);
+	if (err)
+		return err;
+	instance_init(instance, name, false);
+	instance->meta = meta_for(room, name);
+	snprintf(half_made, sizeof(half_made), "%s~", instance->path);
+	err = pins_root_open(&root, message);
+	if (err)
+		return err;
+	err = create_in(instance, half_made, message);
+	if (!err) {
+		pins_root_close(&root);
+		return 0;
+	}
+	instance_close(instance);
+	pins_root_undo(&root);
+	return err;
+}
+
+static int open_pin(const struct instance *instance, const char *pin)
+{
+	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = instance->readonly ? BPF_F_RDONLY : 0);
+	char path[PINS_PATH];
+
+	pins_path(instance->path, pin, path);
+	return bpf_obj_get_opts(path, &options);
+}
+
+static int explain_open(const struct instance *instance, int err, struct message *message)
+{
+	if (err == -ENOENT) {
+		message_set(message, err, "the instance %s does not run", instance->name);
+		return message_hint(message, err, "weir attach IFACE starts it");
+	}
+	message_set(message, err, "cannot open %s: %s", instance->path, strerror(-err));
+	if (err != -EACCES && err != -EPERM)
+		return err;
+	return message_hint(
+		message, err, "%s",
+		instance->readonly ? "run as root, or as a member of the group weir (which must be "
+				     "able to search " PINS_MOUNT ")"
+				   : "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
+}
+
+/* A map of another layout may have a value of any size: ask before reading. */
+static int read_meta(struct instance *instance, struct message *message)
+{
+	struct bpf_map_info info = {};
+	__u32 size = sizeof(info), zero = 0, layout = 0;
+	int fd = instance->maps[MAP_META];
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return explain_open(instance, -errno, message);
+	if (info.value_size == sizeof(instance->meta) &&
+	    bpf_map_lookup_elem(fd, &zero, &instance->meta))
+		return explain_open(instance, -errno, message);
+	layout = instance->meta.layout;
+	if (layout == ABI_LAYOUT && !strcmp(instance->meta.instance, instance->name))
+		return 0;
+	if (layout == ABI_LAYOUT)
+		message_set(message, -EPROTO, "the pins of %s were made for the instance %.*s",
+			    instance->name, INSTANCE_NAME, instance->meta.instance);
+	else if (info.value_size == sizeof(instance->meta))
+		message_set(message, -EPROTO,
+			    "the instance %s has maps of layout %u, this weir (" WEIR_VERSION
+			    ") needs layout %d",
+			    instance->name, layout, ABI_LAYOUT);
+	else
+		message_set(message, -EPROTO,
+			    "the instance %s has maps of another layout than this weir's "
+			    "(" WEIR_VERSION ", layout %d)",
+			    instance->name, ABI_LAYOUT);
+	return message_hint(message, -EPROTO,
+			    "weir detach --all and attach again (states and counters start anew)");
+}
+
+static int open_maps(struct instance *instance, struct message *message)
+{
+	int err = 0;
+
+	for (int i = 0; i < MAP_COUNT && !err; i++) {
+		if (i == MAP_META || (i == MAP_SECRET && instance->readonly))
+			continue;
+		instance->maps[i] = open_pin(instance, map_shape(i)->name);
+		if (instance->maps[i] < 0)
+			return explain_open(instance, -errno, message);
+		err = map_check(i, instance->maps[i], &instance->meta, message);
+	}
+	return err;
+}
+
+/*
+ * A writer killed between a new trie's pin and its swap leaves two of them: the pin counts, that
+ * is what the next change starts from.
+ */
+static int settle_entries(const struct instance *instance, struct message *message)
+{
+	static const enum map_index pairs[][2] = { { MAP_ENTRIES4, MAP_ENTRY_TRIE4 },
+						   { MAP_ENTRIES6, MAP_ENTRY_TRIE6 } };
+
+	for (int i = 0; i < 2; i++) {
+		int outer = instance->maps[pairs[i][0]], trie = instance->maps[pairs[i][1]];
+		struct bpf_map_info info = {};
+		__u32 size = sizeof(info), zero = 0, id;
+
+		if (bpf_obj_get_info_by_fd(trie, &info, &size) ||
+		    (!bpf_map_lookup_elem(outer, &zero, &id) && id == info.id))
+			continue;
+		if (write_one(outer, &trie))
+			return explain_open(instance, -errno, message);
+	}
+	return 0;
+}
+
+static int open_for_writing(struct instance *instance, struct message *message)
+{
+	instance->maintain = open_pin(instance, PIN_MAINTAIN);
+	if (instance->maintain < 0)
+		return explain_open(instance, -errno, message);
+	return settle_entries(instance, message);
+}
+
+int instance_open(const char *name, bool readonly, struct instance *instance,
+		  struct message *message)
+{
+	int err = pins_check_name(name, message);
+
+	if (err)
+		return err;
+	instance_init(instance, name, readonly);
+	if (!readonly && pins_exists(PINS_ROOT, name)) {
+		instance->lock = pins_lock(instance->path, message);
+		if (instance->lock < 0)
+			return instance->lock;
+	}
+	instance->maps[MAP_META] = open_pin(instance, map_shape(MAP_META)->name);
+	err = instance->maps[MAP_META] < 0 ? explain_open(instance, -errno, message)
+					   : read_meta(instance, message);
+	if (!err)
+		err = open_maps(instance, message);
+	if (!err && !readonly)
+		err = open_for_writing(instance, message);
+	if (err)
+		instance_close(instance);
+	return err;
+}
+
+/* Links first, then the programs' pins: a packet is judged by the old program or the new one. */
+static int switch_program(const struct instance *instance, const struct weir *skeleton,
+			  struct message *message)
+{
+	int old = open_pin(instance, PIN_PROGRAM), new = bpf_program__fd(skeleton->progs.weir);
+	int err;
+
+	if (old < 0)
+		return explain_open(instance, -errno, message);
+	err = attach_update_all(instance->path, new, message);
+	if (!err)
+		err = pin_program(skeleton->progs.weir, instance->path, PIN_PROGRAM, message);
+	if (err)
+		attach_update_all(instance->path, old, NULL);
+	close(old);
+	return err;
+}
+
+int instance_upgrade(struct instance *instance, struct message *message)
+{
+	struct weir *skeleton = NULL;
+	struct secret secret;
+	uint32_t zero = 0;
+	int err;
+
+	if (bpf_map_lookup_elem(instance->maps[MAP_SECRET], &zero, &secret))
+		return message_set(message, -errno, "cannot read the secret: %s", strerror(errno));
+	err = load(instance, &secret, true, &skeleton, message);
+	if (err)
+		return err;
+	err = switch_program(instance, skeleton, message);
+	if (!err)
+		err = pin_program(skeleton->progs.weir_maintain, instance->path, PIN_MAINTAIN,
+				  message);
+	if (!err) {
+		close(instance->maintain);
+		instance->maintain = dup(bpf_program__fd(skeleton->progs.weir_maintain));
+		snprintf(instance->meta.version, sizeof(instance->meta.version), WEIR_VERSION);
+		write_one(instance->maps[MAP_META], &instance->meta);
+	}
+	weir__destroy(skeleton);
+	return err;
+}
+
+/* The rules go first: without them what is left counts as half-made, whenever this ends. */
+static int destroy_locked(const char *path, struct message *message)
+{
+	int lock = pins_lock(path, message);
+	int err;
+
+	if (lock < 0)
+		return lock;
+	err = attach_remove_all(path);
+	if (!err) {
+		pins_remove(path, PIN_RULES);
+		err = pins_remove_directory(path);
+	}
+	close(lock);
+	if (err)
+		return message_set(message, err, "cannot remove %s: %s", path, strerror(-err));
+	return 0;
+}
+
+int instance_destroy(const char *name, struct message *message)
+{
+	char path[PINS_PATH], half_made[PINS_PATH + 1];
+	struct instance none;
+	int root, err;
+
+	err = pins_check_name(name, message);
+	if (err)
+		return err;
+	instance_init(&none, name, false);
+	pins_instance_path(name, path);
+	snprintf(half_made, sizeof(half_made), "%s~", path);
+	if (!pins_exists(PINS_ROOT, name) && access(half_made, F_OK))
+		return explain_open(&none, geteuid() && errno == EACCES ? -EACCES : -ENOENT,
+				    message);
+	root = pins_lock(PINS_ROOT, message);
+	if (root < 0)
+		return root;
+	pins_remove_directory(half_made);
+	err = access(path, F_OK) ? 0 : destroy_locked(path, message);
+	rmdir(PINS_ROOT);
+	close(root);
+	return err;
+}
+
+/* The packet is the command; the program writes `done` into it. */
+int instance_maintain(struct instance *instance, struct maintain *command)
+{
+	struct maintain result = *command;
+	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = command, .data_out = &result,
+		    .data_size_in = sizeof(*command), .data_size_out = sizeof(result));
+
+	if (bpf_prog_test_run_opts(instance->maintain, &options))
+		return -errno;
+	if (options.retval != 2 /* XDP_PASS */ || options.data_size_out != sizeof(result))
+		return -EIO;
+	command->done = result.done;
+	return 0;
+}
