@@ -14,6 +14,10 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+enum {
+	CLOCK_EVERY = 64,
+};
+
 const volatile __u32 out_ifindex = 0;
 const volatile __u32 source_base = 0; /* IPv4: the address; IPv6: its second 32 bits */
 const volatile __u32 source_mask = 0; /* that many sources, less one */
@@ -21,6 +25,9 @@ const volatile __u32 each = 1;	      /* packets of a source in a row */
 
 __u32 source = 0;
 __u32 sent_of_source = 0;
+__u64 frames = 0;
+__u64 first_ns = 0; /* when frames left; the last one to within CLOCK_EVERY frames */
+__u64 last_ns = 0;
 
 /* RFC 1624, equation 3, for 32 bits that change. */
 static __always_inline __u16 checksum_replace(__u16 checksum, __u32 from, __u32 to)
@@ -38,6 +45,11 @@ static __always_inline __u32 next_source(void)
 {
 	__u32 number = source & source_mask;
 
+	if (frames++ % CLOCK_EVERY == 0) {
+		last_ns = bpf_ktime_get_ns();
+		if (!first_ns)
+			first_ns = last_ns;
+	}
 	if (++sent_of_source >= each) {
 		sent_of_source = 0;
 		source++;

@@ -2,7 +2,8 @@
 /*
  * Millions of UDP packets a second into a veth, from one source or many: frames
  * that the kernel's live-frame test run hands to flood.bpf.c, which forges the
- * source and redirects them. Prints {"sent": N, "seconds": S}.
+ * source and redirects them. Prints {"sent": N, "seconds": S}, from the first
+ * frame to the last.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -330,9 +331,24 @@ static int send_all(const struct plan *plan, int program, struct frame *frame)
 			return error;
 		sent += chunk;
 	}
-	printf("{\"sent\": %lu, \"seconds\": %.6f}\n", sent,
-	       (double)(now_ns() - start_ns) / SECOND_NS);
 	return 0;
+}
+
+static int run(const struct plan *plan, struct frame *frame)
+{
+	struct flood *flood = load(plan, frame);
+	struct bpf_program *program;
+	int error;
+
+	if (!flood)
+		return -EINVAL;
+	program = plan->ipv6 ? flood->progs.forge6 : flood->progs.forge4;
+	error = send_all(plan, bpf_program__fd(program), frame);
+	if (!error)
+		printf("{\"sent\": %llu, \"seconds\": %.6f}\n", flood->bss->frames,
+		       (double)(flood->bss->last_ns - flood->bss->first_ns) / SECOND_NS);
+	flood__destroy(flood);
+	return error;
 }
 
 static int pin_cpu(long cpu)
@@ -350,22 +366,13 @@ int main(int argc, char **argv)
 {
 	struct plan plan = parse_plan(argc, argv);
 	struct frame frame = { 0 };
-	struct flood *flood = NULL;
 	int error = build_frame(&plan, &frame);
 
 	if (!error)
 		error = pin_cpu(plan.cpu);
-	if (!error) {
-		flood = load(&plan, &frame);
-		error = flood ? 0 : -EINVAL;
-	}
 	if (!error)
-		error = send_all(
-			&plan,
-			bpf_program__fd(plan.ipv6 ? flood->progs.forge6 : flood->progs.forge4),
-			&frame);
+		error = run(&plan, &frame);
 	if (error)
 		fprintf(stderr, "flood: %s\n", strerror(-error));
-	flood__destroy(flood);
 	return error ? 1 : 0;
 }

@@ -47,6 +47,7 @@ run_tests() {
 run_one() { # NUMBER NAME
 	local log status=0 description=${2#test_}
 	log=$(mktemp)
+	export NOTES=$log.notes
 	description=${description//_/ }
 	timeout -k 5 "${TEST_SECONDS:-120}" unshare --mount --net --pid --fork --kill-child \
 		--mount-proc bash "$0" --sandboxed "$2" >"$log" 2>&1 </dev/null || status=$?
@@ -59,7 +60,8 @@ run_one() { # NUMBER NAME
 		echo "not ok $1 - $description"
 		sed 's/^/#   /' "$log"
 	fi
-	rm -f "$log"
+	[ ! -e "$NOTES" ] || sed 's/^/# /' "$NOTES"
+	rm -f "$log" "$NOTES"
 	return "$status"
 }
 
@@ -67,6 +69,11 @@ run_one() { # NUMBER NAME
 skip() { # REASON
 	echo "$1"
 	exit 77
+}
+
+# A figure worth seeing also when all is well.
+note() { # TEXT
+	echo "$1" >>"$NOTES"
 }
 
 # --- the sandbox ------------------------------------------------------------------------
