@@ -46,11 +46,11 @@ static struct place place_of(const yaml_node_t *node)
 static void __attribute__((format(printf, 3, 4)))
 fail(struct reader *reader, const yaml_node_t *node, const char *format, ...)
 {
-	struct message message = {};
+	struct message message;
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(message.text, sizeof(message.text), format, args);
+	message_vset(&message, -EINVAL, format, args);
 	va_end(args);
 	problems_add_message(reader->problems, place_of(node), -EINVAL, &message);
 }

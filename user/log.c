@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -6,15 +7,24 @@
 
 enum log_level log_level = LOG_NORMAL;
 
+int message_vset(struct message *message, int error, const char *format, va_list args)
+{
+	if (!message)
+		return error;
+	message->hint[0] = '\0';
+	vsnprintf(message->text, sizeof(message->text), format, args);
+	for (char *c = message->text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	return error;
+}
+
 int message_set(struct message *message, int error, const char *format, ...)
 {
 	va_list args;
 
-	if (!message)
-		return error;
-	message->hint[0] = '\0';
 	va_start(args, format);
-	vsnprintf(message->text, sizeof(message->text), format, args);
+	message_vset(message, error, format, args);
 	va_end(args);
 	return error;
 }

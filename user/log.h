@@ -6,6 +6,8 @@
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
 
+#include <stdarg.h>
+
 enum log_level {
 	LOG_QUIET,
 	LOG_NORMAL,
@@ -28,6 +30,10 @@ int message_set(struct message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int message_hint(struct message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same with a va_list. Control characters, which may come from a file, are made '?'. */
+int message_vset(struct message *message, int error, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
 
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -97,11 +97,11 @@ int problems_add_message(struct problems *problems, struct place place, int erro
 
 int problems_add(struct problems *problems, struct place place, int error, const char *format, ...)
 {
-	struct message message = {};
+	struct message message;
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(message.text, sizeof(message.text), format, args);
+	message_vset(&message, -EINVAL, format, args);
 	va_end(args);
 	return problems_add_message(problems, place, error, &message);
 }

@@ -268,7 +268,7 @@ static int rate_range(const char *text, const struct rate *rate, struct message 
 	uint64_t seconds = rate->window_ns / NS_PER_SEC;
 	uint64_t most = RATE_MAX_PER_SEC * (rate->bits ? 8 : 1);
 
-	if (rate->amount / seconds > most || (rate->amount == most && seconds == 1))
+	if (rate->amount / seconds > most)
 		return message_set(
 			message, -ERANGE,
 			"rate '%.40s' is too large: at most 1T packets or bytes a second", text);
@@ -296,7 +296,10 @@ int units_rate(const char *text, struct rate *rate, struct message *message)
 		return rate_unit_refuse(text, at, message);
 	err = number_scale("rate", text, number, unit->factor, UINT64_MAX, &result.amount, message);
 	if (err)
-		return err;
+		return number.digits && number.decimals
+			       ? message_hint(message, err,
+					      "count over a longer time: 0.5/s is 30/min")
+			       : err;
 	result.bytes = unit->quantity != PACKETS;
 	result.bits = unit->quantity == BITS;
 	err = rate_range(text, &result, message);
