@@ -23,7 +23,6 @@ peer_mac=02:00:00:00:00:02
 
 run_tests() {
 	if [ "${1:-}" = --sandboxed ]; then
-		scratch=/run/scratch
 		sandbox_enter
 		set -eE -o pipefail
 		trap 'echo "failed: line $LINENO: $BASH_COMMAND" >&2' ERR
@@ -49,8 +48,8 @@ run_one() { # NUMBER NAME
 	log=$(mktemp)
 	export NOTES=$log.notes
 	description=${description//_/ }
-	timeout -k 5 "${TEST_SECONDS:-120}" unshare --mount --net --pid --fork --kill-child \
-		--mount-proc bash "$0" --sandboxed "$2" >"$log" 2>&1 </dev/null || status=$?
+	timeout -k 5 "${TEST_SECONDS:-120}" "${sandbox[@]}" bash "$0" --sandboxed "$2" \
+		>"$log" 2>&1 </dev/null || status=$?
 	if [ "$status" = 0 ]; then
 		echo "ok $1 - $description"
 	elif [ "$status" = 77 ]; then
@@ -78,6 +77,10 @@ note() { # TEXT
 
 # --- the sandbox ------------------------------------------------------------------------
 
+sandbox=(unshare --mount --net --pid --fork --kill-child --mount-proc)
+scratch=/run/scratch
+
+# The first thing to do inside.
 sandbox_enter() {
 	mount --make-rprivate /
 	mount -t sysfs sysfs /sys
@@ -156,11 +159,11 @@ send_flood() { # FLOOD'S OPTIONS...
 	on_peer flood --interface peer0 --to "$wan_mac" "$@"
 }
 
-send_raw() { # COUNT HEX...: frames as they are
+send_raw() { # COUNT HEX...: frames as they are, from raw_interface (peer0)
 	while [ $# -gt 1 ]; do
 		echo "$1 $2"
 		shift 2
-	done | on_peer raw peer0
+	done | on_peer raw "${raw_interface:-peer0}"
 }
 
 # --- frames as hexadecimal ----------------------------------------------------------------
