@@ -30,23 +30,50 @@ static struct place place_of_offset(const char *text, size_t length, size_t offs
 	return place;
 }
 
-static int syntax_problem(const yaml_parser_t *parser, const char *text, size_t length,
+static char char_at(const char *text, size_t length, struct place place)
+{
+	const char *end = text + length;
+
+	for (unsigned int line = 1; line < place.line && text; line++) {
+		text = memchr(text, '\n', (size_t)(end - text));
+		text = text ? text + 1 : NULL;
+	}
+	return text && (size_t)(end - text) >= place.column ? text[place.column - 1] : '\0';
+}
+
+/* libyaml's words, and the remedy for what befalls everyone who writes IPv6 prefixes. */
+static int parser_problem(const yaml_parser_t *parser, const char *text, size_t length,
 			  struct problems *problems)
 {
 	struct place place = schema_place(parser->problem_mark);
 	const char *what = parser->problem ? parser->problem : "not YAML";
+	struct message message;
 
+	if (parser->context)
+		message_set(&message, -EINVAL, "syntax: %s, %s from line %zu", what,
+			    parser->context, parser->context_mark.line + 1);
+	else
+		message_set(&message, -EINVAL, "syntax: %s", what);
+	if (char_at(text, length, place) == ':')
+		message_hint(&message, -EINVAL,
+			     "in [ ] and { } quote what begins with a colon: \"::/0\"");
+	else if (char_at(text, length, place) == '\t')
+		message_hint(&message, -EINVAL, "indent by spaces, not by tabs");
+	return problems_add_message(problems, place, -EINVAL, &message);
+}
+
+static int syntax_problem(const yaml_parser_t *parser, const char *text, size_t length,
+			  struct problems *problems)
+{
 	switch (parser->error) {
 	case YAML_MEMORY_ERROR:
 		return problems_add(problems, (struct place){}, -EINVAL, "out of memory");
 	case YAML_READER_ERROR:
-		place = place_of_offset(text, length, parser->problem_offset);
-		return problems_add(problems, place, -EINVAL, "not text: %s", what);
+		return problems_add(problems, place_of_offset(text, length, parser->problem_offset),
+				    -EINVAL, "not text: %s",
+				    parser->problem ? parser->problem : "bad bytes");
 	default:
-		if (!parser->context)
-			return problems_add(problems, place, -EINVAL, "syntax: %s", what);
-		return problems_add(problems, place, -EINVAL, "syntax: %s, %s from line %zu", what,
-				    parser->context, parser->context_mark.line + 1);
+		return parser_problem(parser, text, length, problems);
 	}
 }
 

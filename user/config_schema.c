@@ -398,8 +398,8 @@ static void read_limits(struct reader *reader, const yaml_node_t *node, struct l
 	static const struct field fields[] = { LIMIT_FIELDS(0, true) };
 	size_t length;
 
-	if (!list_length(reader, node, &length))
-		return;
+	/* In place of a mapping stands a limit without a rate, lest there be said to be none. */
+	list_length(reader, node, &length);
 	*limits = array_new(reader, length, sizeof(**limits));
 	if (!*limits)
 		return;
@@ -411,7 +411,8 @@ static void read_limits(struct reader *reader, const yaml_node_t *node, struct l
 		limit->per = per;
 		limit->service = -1;
 		limit->place = place_of(item);
-		mapping_read(reader, item, "a limit", fields, COUNT(fields), limit);
+		if (node->type != YAML_MAPPING_NODE)
+			mapping_read(reader, item, "a limit", fields, COUNT(fields), limit);
 	}
 }
 
@@ -453,6 +454,8 @@ static void read_action(struct reader *reader, const yaml_node_t *node, void *to
 
 	if (i >= 0)
 		policy->action = i <= ACTION_LIMIT ? (enum action)i : ACTION_PASS;
+	else if (!policy->limit_count) /* not to be told that it lacks limits */
+		policy->action = ACTION_PASS;
 }
 
 /* "25%", to 1/65536. Decimals as config_write makes them. */
@@ -498,9 +501,9 @@ static void read_policies(struct reader *reader, const yaml_node_t *node, void *
 	static const struct field fields[] = {
 		{ "name", read_name, offsetof(struct policy_spec, name), true },
 		{ "sources", read_policy_sources, 0, true },
+		{ "limits", read_policy_limits, 0, false },
 		{ "action", read_action, 0, false },
 		{ "mode", read_policy_mode, 0, false },
-		{ "limits", read_policy_limits, 0, false },
 	};
 	struct ruleset *ruleset = to;
 	size_t length;
@@ -512,12 +515,14 @@ static void read_policies(struct reader *reader, const yaml_node_t *node, void *
 		return;
 	for (size_t i = 0; i < length; i++) {
 		const yaml_node_t *item = list_item(reader, node, i);
-		struct policy_spec *policy = &ruleset->policies[ruleset->policy_count++];
+		struct policy_spec *policy = &ruleset->policies[ruleset->policy_count];
 
 		policy->place = place_of(item);
 		policy->action = ACTION_LIMIT;
 		policy->enforced = ENFORCED_ALL;
 		mapping_read(reader, item, "a policy", fields, COUNT(fields), policy);
+		/* What is no mapping is left out, lest it be said to lack limits too. */
+		ruleset->policy_count += item->type == YAML_MAPPING_NODE;
 	}
 }
 
