@@ -53,7 +53,7 @@ table() { # WHAT-HAPPENS-NOW
 	printf '%s\n\n' "$1"
 	printf '  %-34s %12s %12s %12s   %s\n' 'packets a second' sent passed dropped why
 	row "$loud, loud" "${loud_now[@]:0:2}" "${loud_then[@]}" \
-		"$(why $((loud_now[1] - loud_then[1])) 'over 20000/s' '')"
+		"$(why $((loud_now[1] - loud_then[1])) 'over 100k/s' '')"
 	row "${quiet[0]} to .4, quiet" "${quiet_now[@]:0:2}" "${quiet_then[@]}" ''
 	row "$forged, 262144 forged" "$forged_passed" "$forged_dropped" "${forged_then[@]}" \
 		"$(why $((forged_dropped - forged_then[1])) 'blocked' \
@@ -98,7 +98,7 @@ demonstrate() {
 	then_ms=$(date +%s%3N) loud_then=(0 0) quiet_then=(0 0) forged_then=(0 0)
 	quiet_traffic
 	send_flood --source "$loud" --rate 300000 --count 100000000 >/dev/null &
-	act "One loud source among quiet ones. The default policy gives each source 20000/s."
+	act "One loud source among quiet ones. The default policy gives each source 100k/s."
 	send_flood --source "${forged%/*}" --mask 262143 --each 2 --rate 60000 --count 100000000 \
 		>/dev/null &
 	act "A flood of forged addresses joins. It frees nobody: the loud one is still held."

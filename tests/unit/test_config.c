@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <glob.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -280,6 +281,28 @@ static void the_default_policy_is_sound(void **state)
 	assert_int_equal(ruleset->policies[0].enforced, ENFORCED_ALL);
 	assert_round_trip(ruleset);
 	ruleset_free(ruleset);
+}
+
+static void the_examples_are_sound(void **state)
+{
+	glob_t files;
+
+	(void)state;
+	assert_int_equal(glob("share/examples/*.yaml", 0, NULL, &files), 0);
+	assert_in_range(files.gl_pathc, 4, 100);
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		struct ruleset *ruleset;
+		size_t length;
+		char *text;
+
+		assert_int_equal(config_read_text(files.gl_pathv[i], &text, &length, NULL), 0);
+		ruleset = parsed(text, length);
+		assert_true(ruleset->policy_count > 0);
+		assert_round_trip(ruleset);
+		ruleset_free(ruleset);
+		free(text);
+	}
+	globfree(&files);
 }
 
 /* A file with one mistake: where, and part of the message or the hint. */
@@ -904,6 +927,7 @@ int main(void)
 		cmocka_unit_test(the_example_is_understood),
 		cmocka_unit_test(what_is_beyond_the_example),
 		cmocka_unit_test(the_default_policy_is_sound),
+		cmocka_unit_test(the_examples_are_sound),
 		cmocka_unit_test(yaml_is_refused),
 		cmocka_unit_test(keys_and_words_are_refused),
 		cmocka_unit_test(policies_are_refused),
