@@ -660,18 +660,3 @@ int instance_destroy(const char *name, struct message *message)
 	close(root);
 	return err;
 }
-
-/* The packet is the command; the program writes `done` into it. */
-int instance_maintain(struct instance *instance, struct maintain *command)
-{
-	struct maintain result = *command;
-	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = command, .data_out = &result,
-		    .data_size_in = sizeof(*command), .data_size_out = sizeof(result));
-
-	if (bpf_prog_test_run_opts(instance->maintain, &options))
-		return -errno;
-	if (options.retval != 2 /* XDP_PASS */ || options.data_size_out != sizeof(result))
-		return -EIO;
-	command->done = result.done;
-	return 0;
-}

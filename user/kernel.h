@@ -109,8 +109,12 @@ int instance_destroy(const char *name, struct message *message);
 int instance_attachments(const struct instance *instance, struct attachment **list, size_t *count,
 			 struct message *message);
 
-/* Run weir_maintain once. command->done is set. */
-int instance_maintain(struct instance *instance, struct maintain *command);
+/*
+ * Change states: in sets by the program weir_maintain, under their lock, at most MAINTAIN_MOST
+ * sets a call; in the kernel's hash tables, which have no sets, all states of the limit at once.
+ * command->done is set.
+ */
+int instance_maintain(const struct instance *instance, struct maintain *command);
 
 /*
  * The policy in force as text (YAML and image_save's), kept in the pinned map `rules`, which is

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Policies and entries put in force, changed and taken back, judged by the program itself. */
+#include "fixture.h"
+
+#define NAME "kernel-a"
+
+static struct fixture f;
+
+#define HOURLY(burst)                                      \
+	"table: {sources: 4096}\n"                         \
+	"policies:\n"                                      \
+	"  - {name: all, sources: [0.0.0.0/0, \"::/0\"], " \
+	"limits: [{name: x, rate: 1/hour, burst: " burst "}]}\n"
+
+static void the_longest_prefix_judges(void **state)
+{
+	(void)state;
+	fixture_create(&f, NAME,
+		       "policies:\n"
+		       "  - {name: a, sources: [10.0.0.0/8], limits: [{rate: 1/hour, burst: 5}]}\n"
+		       "  - {name: b, sources: [10.1.0.0/16], action: pass}\n"
+		       "  - {name: c, sources: [10.1.2.3/32], action: drop}\n"
+		       "  - {name: d, sources: [\"2001:db8::/32\"], limits: "
+		       "[{rate: 1/hour, burst: 2}]}\n");
+	assert_int_equal(pass(&f, "10.9.9.9", 53, 10), 5);
+	assert_int_equal(pass(&f, "10.1.9.9", 53, 10), 10);
+	assert_int_equal(pass(&f, "10.1.2.3", 53, 10), 0);
+	assert_int_equal(pass(&f, "11.0.0.1", 53, 10), 10);
+	assert_int_equal(pass(&f, "2001:db8::1", 53, 10), 2);
+	fixture_destroy(&f);
+}
+
+static void states_survive_a_change_and_are_clamped(void **state)
+{
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("1000"));
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 1), 1);
+	must(fixture_apply(&f, HOURLY("5"), false));
+	assert_in_range(pass(&f, "192.0.2.1", 53, 100), 1, 5);
+	must(fixture_apply(&f, HOURLY("1000"), false));
+	assert_in_range(pass(&f, "192.0.2.1", 53, 2000), 1, 1000);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 10), 0);
+	must(fixture_apply(&f, HOURLY("5"), true));
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 10), 5);
+	fixture_destroy(&f);
+}
+
+static void set(const char *prefix, enum entry_kind kind, uint64_t expires_ns)
+{
+	struct prefix at = prefix_from(prefix);
+
+	must(entry_set(&f.instance, f.image, &at, kind, expires_ns, NULL, "", &message));
+}
+
+static void drop(const char *prefix)
+{
+	struct prefix at = prefix_from(prefix);
+
+	must(entry_remove(&f.instance, &at, &message));
+}
+
+static void entries_outrank_what_is_no_longer(void **state)
+{
+	(void)state;
+	fixture_create(&f, NAME,
+		       "policies:\n"
+		       "  - {name: a, sources: [10.1.0.0/16], action: pass}\n"
+		       "  - {name: b, sources: [10.1.2.0/24], action: pass}\n");
+	set("10.1.0.0/16", ENTRY_BLOCK, 0);
+	assert_int_equal(pass(&f, "10.1.1.1", 53, 3), 0);
+	assert_int_equal(pass(&f, "10.1.2.1", 53, 3), 3);
+	set("10.1.2.1", ENTRY_BLOCK, 0);
+	assert_int_equal(pass(&f, "10.1.2.1", 53, 3), 0);
+	set("10.1.1.0/24", ENTRY_ALLOW, 0);
+	assert_int_equal(pass(&f, "10.1.1.1", 53, 3), 3);
+	drop("10.1.1.0/24");
+	assert_int_equal(pass(&f, "10.1.1.1", 53, 3), 0);
+	drop("10.1.0.0/16");
+	drop("10.1.2.1");
+	assert_int_equal(pass(&f, "10.1.1.1", 53, 3), 3);
+	assert_int_equal(
+		entry_remove(&f.instance, &(struct prefix){ .family = 4, .len = 8 }, &message),
+		-ENOENT);
+	fixture_destroy(&f);
+}
+
+static void entries_survive_apply_and_expire(void **state)
+{
+	struct entry_state *list;
+	size_t count;
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set("10.0.0.0/8", ENTRY_BLOCK, 0);
+	set("10.2.0.0/16", ENTRY_ALLOW, kernel_now_ns() + 400000000);
+	must(fixture_apply(&f, HOURLY("50"), false));
+	assert_int_equal(pass(&f, "10.2.0.1", 53, 3), 3);
+	usleep(410000);
+	assert_int_equal(pass(&f, "10.2.0.1", 53, 3), 0);
+	must(entries_read(&f.instance, kernel_now_ns(), &list, &count));
+	assert_int_equal(count, 1);
+	assert_int_equal(list[0].entry.kind, ENTRY_BLOCK);
+	free(list);
+	fixture_destroy(&f);
+}
+
+static void too_deep_a_nest_is_refused_with_names(void **state)
+{
+	struct prefix nine = prefix_from("10.0.0.1");
+	char prefix[32];
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	for (int len = 8; len < 8 + ENTRY_NEST; len++) {
+		snprintf(prefix, sizeof(prefix), "10.0.0.0/%d", len);
+		set(prefix, ENTRY_BLOCK, 0);
+	}
+	assert_int_equal(entry_set(&f.instance, f.image, &nine, ENTRY_ALLOW, 0, NULL, "", &message),
+			 -E2BIG);
+	assert_non_null(strstr(message.text, "10.0.0.0/9"));
+	nine = prefix_from("10.0.0.0/7");
+	nine = prefix_from("8.0.0.0/5");
+	assert_int_equal(entry_set(&f.instance, f.image, &nine, ENTRY_ALLOW, 0, NULL, "", &message),
+			 -E2BIG);
+	assert_int_equal(entries_block(&f.instance, &nine, 1, 0, NULL, &message), -E2BIG);
+	drop("10.0.0.0/9");
+	must(entry_set(&f.instance, f.image, &nine, ENTRY_ALLOW, 0, NULL, "", &message));
+	fixture_destroy(&f);
+}
+
+/* A limit set by hand: 1 an hour, burst as given, under the image in force. */
+static struct policy limit_policy(uint64_t burst)
+{
+	struct limit_spec spec = { .rate = { 1, 3600 * NS_PER_SEC, false, false },
+				   .burst = burst,
+				   .ipv4_len = 32,
+				   .ipv6_len = 64,
+				   .service = -1 };
+	const struct allocation own = { .credit = ~0U };
+	struct policy policy = { .action = ACTION_LIMIT,
+				 .count = 1,
+				 .enforced = 65536,
+				 .ipv4_len = 32,
+				 .ipv6_len = 64 };
+
+	limit_compile(&spec, &own, false, false, 1, &policy.limits[0]);
+	return policy;
+}
+
+static void set_limit(const char *prefix, uint64_t burst)
+{
+	struct policy policy = limit_policy(burst);
+	struct prefix at = prefix_from(prefix);
+
+	must(entry_set(&f.instance, f.image, &at, ENTRY_LIMIT, 0, &policy, "words", &message));
+}
+
+static void limits_by_hand_hold_and_keep_their_states(void **state)
+{
+	struct entry_state *list;
+	size_t count;
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set_limit("10.0.0.0/24", 5);
+	assert_int_equal(pass(&f, "10.0.0.1", 53, 10), 5);
+	assert_int_equal(pass(&f, "10.0.0.2", 53, 10), 5);
+	assert_int_equal(pass(&f, "10.0.1.1", 53, 10), 10);
+	must(fixture_apply(&f, HOURLY("200"), false));
+	assert_int_equal(pass(&f, "10.0.0.1", 53, 10), 0);
+	set_limit("10.0.0.0/24", 7);
+	assert_in_range(pass(&f, "10.0.0.1", 53, 10), 0, 2);
+	must(entries_read(&f.instance, kernel_now_ns(), &list, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(list[0].text, "words");
+	free(list);
+	drop("10.0.0.0/24");
+	assert_int_equal(pass(&f, "10.0.0.1", 53, 10), 10);
+	fixture_destroy(&f);
+}
+
+static void limits_by_hand_find_room_until_there_is_none(void **state)
+{
+	struct policy policy = limit_policy(5);
+	struct prefix more = prefix_from("10.9.0.0/24");
+	char prefix[32];
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	for (unsigned int i = 0; i < f.instance.meta.entry_policies; i++) {
+		snprintf(prefix, sizeof(prefix), "10.8.%u.%u", i / 256, i % 256);
+		set_limit(prefix, 5);
+	}
+	assert_int_equal(
+		entry_set(&f.instance, f.image, &more, ENTRY_LIMIT, 0, &policy, "", &message),
+		-ENOSPC);
+	assert_int_equal(pass(&f, "10.8.0.7", 53, 10), 5);
+	drop("10.8.0.8");
+	set_limit("10.9.0.0/24", 5);
+	assert_int_equal(pass(&f, "10.9.0.7", 53, 10), 5);
+	fixture_destroy(&f);
+}
+
+static void a_list_of_blocks_is_swapped_in(void **state)
+{
+	enum { MANY = 200000 };
+	struct prefix *prefixes = calloc(MANY, sizeof(*prefixes));
+	struct entry_state *list;
+	size_t count;
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set("192.0.2.1", ENTRY_BLOCK, 0);
+	set("192.0.2.2", ENTRY_BLOCK, 1);
+	set_limit("20.0.0.7", 5);
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint32_t address = htonl(0x14000000 + i);
+
+		prefixes[i] = (struct prefix){ .family = 4, .len = 32 };
+		memcpy(prefixes[i].addr, &address, 4);
+	}
+	must(entries_block(&f.instance, prefixes, MANY, 0, NULL, &message));
+	must(entries_read(&f.instance, kernel_now_ns(), &list, &count));
+	assert_int_equal(count, MANY + 1);
+	free(list);
+	assert_int_equal(pass(&f, "20.0.0.7", 53, 3), 0);
+	assert_int_equal(pass(&f, "20.3.13.63", 53, 3), 0);
+	assert_int_equal(pass(&f, "20.3.13.64", 53, 3), 3);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 0);
+	assert_int_equal(pass(&f, "192.0.2.2", 53, 3), 3);
+	drop("20.0.0.7");
+	assert_int_equal(pass(&f, "20.0.0.7", 53, 3), 3);
+	free(prefixes);
+	fixture_destroy(&f);
+}
+
+static int mount_sysfs(void **state)
+{
+	(void)state;
+	run("mount -t sysfs sysfs /sys");
+	return 0;
+}
+
+static int clean(void **state)
+{
+	(void)state;
+	instance_close(&f.instance);
+	instance_destroy(NAME, NULL);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_longest_prefix_judges, clean),
+		cmocka_unit_test_teardown(states_survive_a_change_and_are_clamped, clean),
+		cmocka_unit_test_teardown(entries_outrank_what_is_no_longer, clean),
+		cmocka_unit_test_teardown(entries_survive_apply_and_expire, clean),
+		cmocka_unit_test_teardown(too_deep_a_nest_is_refused_with_names, clean),
+		cmocka_unit_test_teardown(limits_by_hand_hold_and_keep_their_states, clean),
+		cmocka_unit_test_teardown(limits_by_hand_find_room_until_there_is_none, clean),
+		cmocka_unit_test_teardown(a_list_of_blocks_is_swapped_in, clean),
+	};
+
+	return cmocka_run_group_tests_name("apply", tests, mount_sysfs, NULL);
+}

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "apply_room.h"
+#include "apply_states.h"
+#include "entries.h"
+#include "kernel_maps.h"
+#include "pins.h"
+
+enum entries_size {
+	SCAN_MOST = 65536, /* so many entries are looked through at each change */
+	SCAN_EACH = 4096,  /* more of them: at every such number of entries */
+	FILL_CHUNK = 65536,
+};
+
+/* ---- reading ---- */
+
+struct listing {
+	struct entry_state *list;
+	size_t count, room;
+	unsigned int family;
+};
+
+static int listing_grow(struct listing *listing, size_t by)
+{
+	size_t room = 2 * (listing->count + by);
+	struct entry_state *list;
+
+	if (listing->count + by <= listing->room)
+		return 0;
+	list = realloc(listing->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	listing->list = list;
+	listing->room = room;
+	return 0;
+}
+
+static struct prefix prefix_of_key(unsigned int family, const void *key)
+{
+	struct prefix prefix = { .family = family };
+	union prefix_key from = {};
+
+	memcpy(&from, key, prefix_key_size(family));
+	prefix.len = from.v4.len;
+	if (family == 4)
+		memcpy(prefix.addr, from.v4.addr, sizeof(from.v4.addr));
+	else
+		memcpy(prefix.addr, from.v6.addr, sizeof(from.v6.addr));
+	return prefix;
+}
+
+static int visit_entries(const void *keys, const void *values, uint32_t count, void *context)
+{
+	struct listing *listing = context;
+	const struct entry *entry = values;
+	const char *key = keys;
+	int err = listing_grow(listing, count);
+
+	for (uint32_t i = 0; i < count && !err; i++) {
+		struct entry_state *out = &listing->list[listing->count++];
+
+		memset(out, 0, sizeof(*out));
+		out->prefix =
+			prefix_of_key(listing->family, key + i * prefix_key_size(listing->family));
+		out->entry = entry[i];
+	}
+	return err;
+}
+
+static int read_family(const struct instance *instance, unsigned int family,
+		       struct listing *listing)
+{
+	enum map_index index = family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6;
+	struct map_walk walk = { instance->maps[index], prefix_key_size(family),
+				 sizeof(struct entry), 8192 };
+
+	listing->family = family;
+	return map_walk(&walk, visit_entries, listing);
+}
+
+/* A walk without the lock may meet an entry twice, where its place in the walk was deleted. */
+static size_t drop_doubles(struct entry_state *list, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!kept || prefix_compare(&list[kept - 1].prefix, &list[i].prefix))
+			list[kept++] = list[i];
+	return kept;
+}
+
+int entries_all(const struct instance *instance, struct entry_state **list, size_t *count)
+{
+	struct listing listing = {};
+	int err = read_family(instance, 4, &listing);
+
+	if (!err)
+		err = read_family(instance, 6, &listing);
+	if (err) {
+		free(listing.list);
+		return err;
+	}
+	if (listing.count)
+		qsort(listing.list, listing.count, sizeof(*listing.list), prefix_compare);
+	*count = drop_doubles(listing.list, listing.count);
+	*list = listing.list;
+	return 0;
+}
+
+static bool expired(const struct entry *entry, uint64_t now)
+{
+	return entry->expires_ns && entry->expires_ns <= now;
+}
+
+static void read_text(const struct instance *instance, struct entry_state *state)
+{
+	uint32_t at = state->entry.policy - 2 * instance->meta.policies;
+
+	if (state->entry.kind == ENTRY_LIMIT)
+		bpf_map_lookup_elem(instance->maps[MAP_ENTRY_TEXTS], &at, state->text);
+	state->text[ENTRY_TEXT - 1] = '\0';
+}
+
+int entries_read(const struct instance *instance, uint64_t now, struct entry_state **list,
+		 size_t *count)
+{
+	size_t all, kept = 0;
+	int err = entries_all(instance, list, &all);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < all; i++) {
+		if (expired(&(*list)[i].entry, now))
+			continue;
+		(*list)[kept] = (*list)[i];
+		read_text(instance, &(*list)[kept++]);
+	}
+	*count = kept;
+	return 0;
+}
+
+/* ---- one trie ---- */
+
+static int trie_fd(const struct instance *instance, const struct prefix *prefix)
+{
+	return instance->maps[prefix->family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6];
+}
+
+static int outer_fd(const struct instance *instance, unsigned int family)
+{
+	return instance->maps[family == 4 ? MAP_ENTRIES4 : MAP_ENTRIES6];
+}
+
+/* The longest entry that covers `prefix` or is it; false: none. */
+static bool covering(const struct instance *instance, const struct prefix *prefix,
+		     struct entry *entry)
+{
+	union prefix_key key = prefix_key(prefix);
+
+	return !bpf_map_lookup_elem(trie_fd(instance, prefix), &key, entry);
+}
+
+static bool entry_at(const struct instance *instance, const struct prefix *prefix,
+		     struct entry *entry)
+{
+	return covering(instance, prefix, entry) && entry->len == prefix->len;
+}
+
+static struct prefix cut(struct prefix prefix, uint8_t len)
+{
+	prefix.len = len;
+	for (unsigned int bit = len; bit < 128; bit++)
+		prefix.addr[bit / 8] &= ~(0x80 >> bit % 8);
+	return prefix;
+}
+
+static int delete_at(const struct instance *instance, const struct prefix *prefix)
+{
+	union prefix_key key = prefix_key(prefix);
+
+	return bpf_map_delete_elem(trie_fd(instance, prefix), &key) ? -errno : 0;
+}
+
+/* After it no packet is judged by what was deleted from the trie before. */
+static int wait_for_packets(const struct instance *instance, const struct prefix *prefix)
+{
+	return trie_swap(outer_fd(instance, prefix->family), 0, trie_fd(instance, prefix));
+}
+
+static int add_to_count(const struct instance *instance, int64_t change)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	if (err || !change)
+		return err;
+	live.entries = (int64_t)live.entries + change > 0 ? live.entries + change : 0;
+	return live_write(instance, &live);
+}
+
+/* ---- how deep entries nest ---- */
+
+static int too_deep(const struct prefix *const *chain, size_t count, struct message *message)
+{
+	char names[400] = "", text[PREFIX_TEXT];
+	size_t length = 0;
+
+	for (size_t i = 0; i < count && length < sizeof(names) - PREFIX_TEXT; i++)
+		length += snprintf(names + length, sizeof(names) - length, "%s%s", i ? ", " : "",
+				   units_prefix_text(chain[i], text, sizeof(text)));
+	message_set(message, -E2BIG, "entries may nest %d deep, these are one within the other: %s",
+		    ENTRY_NEST, names);
+	return message_hint(message, -E2BIG, "weir remove one of them first");
+}
+
+/* `list` is sorted: what covers an entry stands before it. Each step may skip some. */
+static int check_nesting(const struct entry_state *list, size_t count, struct message *message)
+{
+	const struct prefix *chain[ENTRY_NEST + 1];
+	size_t depth = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (depth && !prefix_contains(chain[depth - 1], &list[i].prefix))
+			depth--;
+		chain[depth++] = &list[i].prefix;
+		if (depth > ENTRY_NEST)
+			return too_deep(chain, depth, message);
+	}
+	return 0;
+}
+
+/* ---- a change of one entry ---- */
+
+/* What one change knows: the room of limits is opened only where one is concerned. */
+struct edit {
+	struct instance *instance;
+	const struct image *image;
+	uint64_t now;
+	struct room room;
+	int64_t count_change;
+};
+
+/* An entry is gone from its trie: what its limit owned is free once no packet is under way. */
+static int release(struct edit *edit, const struct prefix *prefix, const struct entry *entry)
+{
+	int err;
+
+	if (entry->kind != ENTRY_LIMIT)
+		return 0;
+	err = wait_for_packets(edit->instance, prefix);
+	return err ? err : room_release(&edit->room, entry->policy);
+}
+
+static int drop_entry(struct edit *edit, const struct prefix *prefix, const struct entry *entry)
+{
+	int err = delete_at(edit->instance, prefix);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	edit->count_change--;
+	return release(edit, prefix, entry);
+}
+
+/* Drop what has expired of a list; *count is what is left. */
+static int prune(struct edit *edit, struct entry_state *list, size_t *count)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < *count && !err; i++) {
+		if (expired(&list[i].entry, edit->now))
+			err = drop_entry(edit, &list[i].prefix, &list[i].entry);
+		else
+			list[kept++] = list[i];
+	}
+	*count = kept;
+	return err;
+}
+
+/* The list with `prefix` in its place, checked for nesting. */
+static int check_with(const struct entry_state *list, size_t count, const struct prefix *prefix,
+		      struct message *message)
+{
+	struct entry_state *all = malloc((count + 1) * sizeof(*all));
+	size_t at = 0;
+	int err;
+
+	if (!all)
+		return message_set(message, -ENOMEM, "no memory for %zu entries", count);
+	while (at < count && prefix_compare(&list[at].prefix, prefix) < 0)
+		at++;
+	memcpy(all, list, at * sizeof(*all));
+	all[at] = (struct entry_state){ .prefix = *prefix };
+	if (at < count && !prefix_compare(&list[at].prefix, prefix))
+		memcpy(all + at, list + at, (count - at) * sizeof(*all));
+	else
+		memcpy(all + at + 1, list + at, (count++ - at) * sizeof(*all));
+	err = check_nesting(all, count, message);
+	free(all);
+	return err;
+}
+
+/* Nothing lies within a single address: up its chain is enough, however many entries there are. */
+static int check_chain(struct edit *edit, const struct prefix *prefix, struct message *message)
+{
+	struct prefix chain[ENTRY_NEST + 1] = { *prefix };
+	const struct prefix *names[ENTRY_NEST + 1];
+	struct prefix at = *prefix;
+	size_t depth = 1;
+	struct entry entry;
+
+	while (at.len && depth <= ENTRY_NEST) {
+		at = cut(at, at.len - 1);
+		if (!covering(edit->instance, &at, &entry))
+			break;
+		at = cut(at, entry.len);
+		if (!expired(&entry, edit->now))
+			chain[depth++] = at;
+		else if (drop_entry(edit, &at, &entry))
+			break;
+	}
+	if (depth <= ENTRY_NEST)
+		return 0;
+	for (size_t i = 0; i < depth; i++)
+		names[i] = &chain[depth - 1 - i];
+	return too_deep(names, depth, message);
+}
+
+/* Is a look at all entries due: for what lies within the prefix, or to prune? */
+static int scan_is_due(const struct instance *instance, const struct prefix *prefix, bool *due)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	if (err)
+		return err;
+	*due = prefix->len < (prefix->family == 4 ? 32 : 128) || live.entries <= SCAN_MOST ||
+	       live.entries % SCAN_EACH == 0;
+	return 0;
+}
+
+static int cannot(int err, const char *what, struct message *message)
+{
+	return message_set(message, err, "cannot %s the entries: %s", what, strerror(-err));
+}
+
+/* Prune, and refuse what would nest too deep. */
+static int look_at_all(struct edit *edit, const struct prefix *prefix, struct message *message)
+{
+	struct entry_state *list = NULL;
+	size_t count = 0;
+	int err = entries_all(edit->instance, &list, &count);
+
+	if (!err)
+		err = room_open(edit->instance, NULL, edit->image, list, count, &edit->room);
+	if (!err)
+		err = prune(edit, list, &count);
+	err = err ? cannot(err, "read", message) : check_with(list, count, prefix, message);
+	free(list);
+	return err;
+}
+
+static int make_way(struct edit *edit, const struct prefix *prefix, enum entry_kind kind,
+		    struct message *message)
+{
+	bool all;
+	int err = scan_is_due(edit->instance, prefix, &all);
+
+	if (!err && (all || kind == ENTRY_LIMIT))
+		return look_at_all(edit, prefix, message);
+	if (!err)
+		err = room_open(edit->instance, NULL, edit->image, NULL, 0, &edit->room);
+	return err ? cannot(err, "read", message) : check_chain(edit, prefix, message);
+}
+
+static int place_limit(struct edit *edit, const struct prefix *prefix, const struct entry *old,
+		       struct policy *policy, const char *text, struct entry *entry,
+		       struct message *message)
+{
+	const struct policy *before = old ? room_policy(&edit->room, old->policy) : NULL;
+	struct live live;
+	bool fresh, clamp;
+	int err = room_place(&edit->room, prefix, before, policy, &entry->policy, &fresh, message);
+
+	if (err)
+		return err;
+	err = live_read(edit->instance, &live);
+	policy->services_base = (live.generation & 1) * SERVICE_ROWS;
+	policy->generation = live.generation & 1;
+	clamp = !fresh && policy->limits[0].burst_ns < before->limits[0].burst_ns;
+	if (!err)
+		err = room_write(&edit->room, entry->policy, policy, text);
+	if (!err && fresh)
+		err = states_clear(edit->instance, entry->policy, 0, &policy->limits[0]);
+	if (!err && clamp)
+		err = states_clamp(edit->instance, entry->policy, 0, &policy->limits[0]);
+	return err ? cannot(err, "write", message) : 0;
+}
+
+static int put_entry(struct edit *edit, const struct prefix *prefix, const struct entry *entry,
+		     const struct entry *old, struct message *message)
+{
+	union prefix_key key = prefix_key(prefix);
+	int err = 0;
+
+	if (bpf_map_update_elem(trie_fd(edit->instance, prefix), &key, entry, BPF_ANY))
+		return cannot(-errno, "write", message);
+	if (old)
+		err = release(edit, prefix, old);
+	else
+		edit->count_change++;
+	return err ? cannot(err, "write", message) : 0;
+}
+
+static int set_one(struct edit *edit, const struct prefix *prefix, struct entry *entry,
+		   struct policy *policy, const char *text, struct message *message)
+{
+	struct entry there;
+	const struct entry *old = NULL;
+	int err;
+
+	if (entry_at(edit->instance, prefix, &there))
+		old = &there;
+	if (entry->kind == ENTRY_LIMIT) {
+		err = place_limit(edit, prefix, old && old->kind == ENTRY_LIMIT ? old : NULL,
+				  policy, text, entry, message);
+		if (err)
+			return err;
+	}
+	return put_entry(edit, prefix, entry, old, message);
+}
+
+int entry_set(struct instance *instance, const struct image *image, const struct prefix *prefix,
+	      enum entry_kind kind, uint64_t expires_ns, struct policy *policy, const char *text,
+	      struct message *message)
+{
+	struct edit edit = { .instance = instance, .image = image, .now = kernel_now_ns() };
+	struct entry entry = { .expires_ns = expires_ns, .kind = kind, .len = prefix->len };
+	int err, counted;
+
+	err = make_way(&edit, prefix, kind, message);
+	if (!err)
+		err = set_one(&edit, prefix, &entry, policy, text, message);
+	counted = add_to_count(instance, edit.count_change);
+	room_close(&edit.room);
+	return err || !counted ? err : cannot(counted, "count", message);
+}
+
+static int no_entry(const struct instance *instance, const struct prefix *prefix,
+		    struct message *message)
+{
+	char text[PREFIX_TEXT], other[PREFIX_TEXT];
+	struct entry entry;
+	struct prefix outer;
+
+	message_set(message, -ENOENT, "there is no entry for %s",
+		    units_prefix_text(prefix, text, sizeof(text)));
+	if (!covering(instance, prefix, &entry))
+		return -ENOENT;
+	outer = cut(*prefix, entry.len);
+	return message_hint(message, -ENOENT, "it lies within %s",
+			    units_prefix_text(&outer, other, sizeof(other)));
+}
+
+int entry_remove(struct instance *instance, const struct prefix *prefix, struct message *message)
+{
+	struct edit edit = { .instance = instance, .now = kernel_now_ns() };
+	struct entry entry;
+	int err, counted;
+
+	if (!entry_at(instance, prefix, &entry))
+		return no_entry(instance, prefix, message);
+	err = room_open(instance, NULL, NULL, NULL, 0, &edit.room);
+	if (!err)
+		err = drop_entry(&edit, prefix, &entry);
+	counted = add_to_count(instance, edit.count_change);
+	room_close(&edit.room);
+	if (err || counted)
+		return cannot(err ? err : counted, "change", message);
+	return expired(&entry, edit.now) ? no_entry(instance, prefix, message) : 0;
+}
+
+/* ---- many at once ---- */
+
+/* Those there and the new ones, sorted; where both have a prefix, the new one. */
+struct merge {
+	struct entry_state *list;
+	size_t count;
+	struct entry_state *gone; /* what is left out: expired or replaced */
+	size_t gone_count;
+};
+
+static void merge_take(struct merge *merge, const struct entry_state *state)
+{
+	merge->list[merge->count++] = *state;
+}
+
+static void merge_old(struct merge *merge, const struct entry_state *state, bool replaced,
+		      uint64_t now)
+{
+	if (replaced || expired(&state->entry, now))
+		merge->gone[merge->gone_count++] = *state;
+	else
+		merge_take(merge, state);
+}
+
+static void merge_all(struct merge *merge, const struct entry_state *old, size_t old_count,
+		      const struct prefix *sorted, size_t count, uint64_t expires_ns, uint64_t now)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry_state new = { .prefix = sorted[i],
+					   .entry = { .expires_ns = expires_ns,
+						      .kind = ENTRY_BLOCK,
+						      .len = sorted[i].len } };
+
+		if (i && !prefix_compare(&sorted[i - 1], &sorted[i]))
+			continue;
+		while (at < old_count && prefix_compare(&old[at].prefix, &sorted[i]) < 0)
+			merge_old(merge, &old[at++], false, now);
+		if (at < old_count && !prefix_compare(&old[at].prefix, &sorted[i]))
+			merge_old(merge, &old[at++], true, now);
+		merge_take(merge, &new);
+	}
+	while (at < old_count)
+		merge_old(merge, &old[at++], false, now);
+}
+
+static int merge_new(struct merge *merge, const struct entry_state *old, size_t old_count,
+		     const struct prefix *prefixes, size_t count, uint64_t expires_ns, uint64_t now)
+{
+	struct prefix *sorted = malloc((count + 1) * sizeof(*sorted));
+
+	*merge = (struct merge){ .list = malloc((old_count + count + 1) * sizeof(*merge->list)),
+				 .gone = malloc((old_count + 1) * sizeof(*merge->gone)) };
+	if (!sorted || !merge->list || !merge->gone) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	if (count)
+		memcpy(sorted, prefixes, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), prefix_compare);
+	merge_all(merge, old, old_count, sorted, count, expires_ns, now);
+	free(sorted);
+	return 0;
+}
+
+static void merge_free(struct merge *merge)
+{
+	free(merge->list);
+	free(merge->gone);
+}
+
+struct progress {
+	void (*report)(size_t done, size_t of);
+	size_t done, of;
+};
+
+/* Those of one family. */
+static int fill_chunk(int trie, unsigned int family, const struct entry_state *list, size_t count)
+{
+	char *keys = malloc(count * prefix_key_size(family));
+	struct entry *values = malloc(count * sizeof(*values));
+	size_t taken = 0;
+	int err = keys && values ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		union prefix_key key = prefix_key(&list[i].prefix);
+
+		if (list[i].prefix.family != family)
+			continue;
+		memcpy(keys + taken * prefix_key_size(family), &key, prefix_key_size(family));
+		values[taken++] = list[i].entry;
+	}
+	if (!err)
+		err = map_fill(trie, keys, prefix_key_size(family), values, sizeof(*values), taken);
+	free(keys);
+	free(values);
+	return err;
+}
+
+static int fill_trie(int trie, unsigned int family, const struct merge *merge,
+		     struct progress *progress)
+{
+	int err = 0;
+
+	for (size_t at = 0; at < merge->count && !err; at += FILL_CHUNK) {
+		size_t count = merge->count - at < FILL_CHUNK ? merge->count - at : FILL_CHUNK;
+
+		err = fill_chunk(trie, family, merge->list + at, count);
+		progress->done += count;
+		if (!err && progress->report)
+			progress->report(progress->done, progress->of);
+	}
+	return err;
+}
+
+/* The pin first: whoever opens the instance next finishes a swap that was cut short. */
+static int replace_trie(struct instance *instance, unsigned int family, int trie,
+			struct message *message)
+{
+	enum map_index index = family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6;
+	int err = pins_put(trie, instance->path, map_shape(index)->name, PINS_GROUP, message);
+
+	if (err)
+		return err;
+	err = trie_swap(outer_fd(instance, family), 0, trie);
+	if (err) {
+		pins_put(instance->maps[index], instance->path, map_shape(index)->name, PINS_GROUP,
+			 NULL);
+		return cannot(err, "swap", message);
+	}
+	close(instance->maps[index]);
+	instance->maps[index] = trie;
+	return 0;
+}
+
+/* Both tries are ready before the first is swapped in. */
+static int swap_tries(struct instance *instance, const struct merge *merge,
+		      struct progress *progress, struct message *message)
+{
+	int tries[2] = { map_make(MAP_ENTRY_TRIE4, &instance->meta),
+			 map_make(MAP_ENTRY_TRIE6, &instance->meta) };
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		err = tries[i] < 0 ? tries[i] : fill_trie(tries[i], i ? 6 : 4, merge, progress);
+		if (err)
+			cannot(err, "fill", message);
+	}
+	for (int i = 0; i < 2 && !err; i++) {
+		err = replace_trie(instance, i ? 6 : 4, tries[i], message);
+		if (!err)
+			tries[i] = -1;
+	}
+	for (int i = 0; i < 2; i++)
+		if (tries[i] >= 0)
+			close(tries[i]);
+	return err;
+}
+
+/* After the swap: the count, and what the limits that are gone owned. */
+static int settle(struct instance *instance, const struct merge *merge, struct room *room)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	if (!err) {
+		live.entries = merge->count;
+		err = live_write(instance, &live);
+	}
+	for (size_t i = 0; i < merge->gone_count && !err; i++)
+		if (merge->gone[i].entry.kind == ENTRY_LIMIT)
+			err = room_release(room, merge->gone[i].entry.policy);
+	return err;
+}
+
+static int block_merged(struct instance *instance, const struct merge *merge,
+			void (*report)(size_t done, size_t of), struct message *message)
+{
+	struct progress progress = { .report = report, .of = 2 * merge->count };
+	struct room room;
+	int err;
+
+	if (merge->count > MAPS_ENTRIES)
+		return message_set(message, -E2BIG, "%zu entries are too many: at most %u",
+				   merge->count, MAPS_ENTRIES);
+	err = check_nesting(merge->list, merge->count, message);
+	if (err)
+		return err;
+	err = room_open(instance, NULL, NULL, NULL, 0, &room);
+	if (err)
+		cannot(err, "read", message);
+	if (!err)
+		err = swap_tries(instance, merge, &progress, message);
+	if (!err) {
+		err = settle(instance, merge, &room);
+		if (err)
+			cannot(err, "count", message);
+	}
+	room_close(&room);
+	return err;
+}
+
+int entries_block(struct instance *instance, const struct prefix *prefixes, size_t count,
+		  uint64_t expires_ns, void (*progress)(size_t done, size_t of),
+		  struct message *message)
+{
+	struct entry_state *old;
+	struct merge merge = {};
+	size_t old_count;
+	int err = entries_all(instance, &old, &old_count);
+
+	if (err)
+		return cannot(err, "read", message);
+	err = merge_new(&merge, old, old_count, prefixes, count, expires_ns, kernel_now_ns());
+	if (err)
+		cannot(err, "merge", message);
+	else
+		err = block_merged(instance, &merge, progress, message);
+	merge_free(&merge);
+	free(old);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tries of entries as a whole, and keys of tries. For apply and entries;
+ * what others need of entries is in apply.h.
+ */
+#ifndef WEIR_ENTRIES_H
+#define WEIR_ENTRIES_H
+
+#include "apply.h"
+
+/* All entries there are, expired ones too, sorted by prefix; *list is malloc'ed. */
+int entries_all(const struct instance *instance, struct entry_state **list, size_t *count);
+
+/* The key of a prefix: a struct prefix4_key or prefix6_key. */
+union prefix_key {
+	struct prefix4_key v4;
+	struct prefix6_key v6;
+};
+union prefix_key prefix_key(const struct prefix *prefix);
+size_t prefix_key_size(unsigned int family);
+
+/*
+ * Put a trie into an outer map's slot. The kernel returns when no packet is under way to the one
+ * that was there; the same trie again is a way to wait for that.
+ */
+int trie_swap(int outer_fd, uint32_t slot, int trie_fd);
+
+/* Change struct live, of which each writer knows a part. Under the instance's lock. */
+int live_read(const struct instance *instance, struct live *live);
+int live_write(const struct instance *instance, const struct live *live);
+
+#endif
