@@ -89,6 +89,26 @@ $(BUILD)/kernel/%: tests/kernel/%.c $(BUILD)/libweir.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libweir.a $(LIBS) -lcmocka
 
+# What reads people's text, under libFuzzer: `make fuzz` looks for new inputs for a while, the
+# tests replay the known ones.
+FUZZ_SRC := $(wildcard user/config*.c) user/policy.c user/units.c user/words.c user/log.c \
+	tests/fuzz/fuzz_config.c
+FUZZ_SECONDS ?= 20
+FUZZ := $(BUILD)/fuzz/config
+
+$(BUILD)/fuzz/%.o: %.c
+	@mkdir -p $(@D)
+	$(CLANG) $(ALL_CFLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(FUZZ): $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o) $(BUILD)/default_policy.o
+	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ -lyaml
+
+fuzz: $(FUZZ)
+	@mkdir -p $(BUILD)/fuzz/found
+	$(FUZZ) -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
+		-dict=tests/fuzz/policy.dict -artifact_prefix=$(BUILD)/fuzz/ \
+		$(BUILD)/fuzz/found tests/fuzz/corpus share/examples
+
 # What sends and receives in the tests with real traffic.
 TRAFFIC := $(addprefix $(BUILD)/netns/,flood raw talk foreign.bpf.o)
 
@@ -107,9 +127,9 @@ $(BUILD)/netns/%: tests/netns/%.c
 
 # Each suite by itself, and all of them under one summary.
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
-NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(TRAFFIC)
+NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(TRAFFIC)
 SUITES := $(UNIT) $(UNIT_ASAN)
-SHELL_SUITES := lint prog_run kernel cli netns share kernels
+SHELL_SUITES := lint fuzz prog_run kernel cli netns share kernels
 
 unit: $(UNIT)
 	$(PROVE) $(UNIT)
@@ -165,7 +185,7 @@ include share/share.mk
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all unit test check demo deps format install uninstall clean
+.PHONY: all unit test check fuzz demo deps format install uninstall clean
 .PHONY: $(addprefix test-,$(SHELL_SUITES))
 .SECONDARY:
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
