@@ -33,8 +33,9 @@ BPF_CFLAGS := -std=gnu11 -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-
 # Everything but main and the verbs is a library that the tests link too.
 VERBS := user/main.c $(wildcard user/cmd_*.c)
 LIB_SRC := $(filter-out $(VERBS),$(wildcard user/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/default_policy.o
-ASAN_OBJ := $(LIB_SRC:%.c=$(BUILD)/asan/%.o) $(BUILD)/default_policy.o
+TEXTS := $(BUILD)/default_policy.o $(BUILD)/completion_bash.o $(BUILD)/completion_zsh.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(TEXTS)
+ASAN_OBJ := $(LIB_SRC:%.c=$(BUILD)/asan/%.o) $(TEXTS)
 VERB_OBJ := $(VERBS:%.c=$(BUILD)/%.o)
 
 all: $(BUILD)/weir
@@ -56,10 +57,20 @@ $(BUILD)/asan/user/%.o: user/%.c | $(BUILD)/weir.skel.h
 	@mkdir -p $(@D)
 	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -c -o $@ $<
 
-# The default policy lies in the binary as bytes: default_policy[], default_policy_end[].
-$(BUILD)/default_policy.o: share/default.yaml
-	@mkdir -p $(@D)
-	printf '.section .rodata\n.global default_policy, default_policy_end\ndefault_policy:\n.incbin "$<"\ndefault_policy_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' | $(CC) -c -x assembler -o $@ -
+# Texts lie in the binary as bytes: NAME[], NAME_end[].
+define embed
+@mkdir -p $(@D)
+printf '.section .rodata\n.global $*, $*_end\n$*:\n.incbin "$<"\n$*_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' | $(CC) -c -x assembler -o $@ -
+endef
+
+$(BUILD)/default_policy.o: $(BUILD)/%.o: share/default.yaml
+	$(embed)
+
+$(BUILD)/completion_bash.o: $(BUILD)/%.o: share/completion/weir.bash
+	$(embed)
+
+$(BUILD)/completion_zsh.o: $(BUILD)/%.o: share/completion/_weir
+	$(embed)
 
 $(BUILD)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)

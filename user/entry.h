@@ -11,8 +11,9 @@
 
 /*
  * Read PREFIX [for DURATION], or for ENTRY_LIMIT PREFIX RATE [burst N] [per LEN] [service NAME]
- * [for DURATION]. The ruleset knows the services and default key lengths. 0 or -EINVAL; *entry is
- * freed by entry_spec_free.
+ * [for DURATION]. The ruleset knows the services and default key lengths; without one only the
+ * words are checked, and the entry is not to be set. 0 or -EINVAL; *entry is freed by
+ * entry_spec_free.
  */
 int entry_read(enum entry_kind kind, int argc, char **argv, const struct ruleset *ruleset,
 	       struct entry_spec *entry, struct message *message);

@@ -24,10 +24,10 @@ struct evidence {
 
 struct explained_limit {
 	const char *name;
-	bool bytes;    /* tokens are bytes */
-	bool applies;  /* to this packet, by its services */
+	bool bytes;   /* tokens are bytes */
+	bool applies; /* to this packet, by its services */
 	bool granted;
-	bool bans;     /* the limit has a ban */
+	bool bans; /* the limit has a ban */
 	uint64_t remaining;
 	uint64_t retry_after_ns; /* ~0: never, the packet is larger than the burst */
 	uint64_t banned_for_ns;	 /* 0: not banned */
@@ -36,12 +36,13 @@ struct explained_limit {
 
 struct explanation {
 	struct prefix source;
-	const char *policy;		   /* NULL: none, or an entry */
-	const struct entry_state *entry;   /* NULL: a policy or nothing */
-	uint64_t entry_for_ns;		   /* what is left of the entry; 0: for good */
-	const struct ruleset *ruleset;	   /* names of the services */
-	uint32_t services;		   /* mask of those the packet asks for */
-	uint32_t enforced;		   /* of 65536 shares of the sources; the rest is observed */
+	const char *policy; /* NULL: none, or an entry */
+	bool by_entry;	    /* `entry` outranks what the file says */
+	struct entry_state entry;
+	uint64_t entry_for_ns;	       /* what is left of the entry; 0: for good */
+	const struct ruleset *ruleset; /* names of the services */
+	uint32_t services;	       /* mask of those the packet asks for */
+	uint32_t enforced;	       /* of 65536 shares of the sources; the rest is observed */
 	struct explained_limit limits[LIMITS_MAX];
 	size_t limit_count;
 	bool passes;

@@ -7,6 +7,7 @@
 #include "words.h"
 
 enum {
+	WORDS_SHOWN = 24,
 	WORD_LONGEST = 32, /* longer words are no typing errors of ours */
 };
 
@@ -70,6 +71,9 @@ static int unknown(const char *word, const char *const *names, size_t count, con
 		return message_hint(message, -EINVAL, "did you mean `%s`?", names[nearest]);
 	if (!count)
 		return -EINVAL;
+	if (count > WORDS_SHOWN)
+		return message_hint(message, -EINVAL,
+				    "`weir help` and `weir help COMMAND` list them");
 	list_names(names, count, "", list, sizeof(list));
 	return message_hint(message, -EINVAL, "known: %s", list);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "policy_file.h"
+
+static int parse(const char *name, const char *text, size_t length, struct ruleset **ruleset,
+		 struct problems *problems, struct message *message)
+{
+	int err = config_parse(text, length, ruleset, problems);
+
+	if (!err)
+		return 0;
+	if (problems->count == 1)
+		return message_set(message, err, "%s: there is 1 error", name);
+	return message_set(message, err, "%s: there are %zu errors", name, problems->count);
+}
+
+int policy_file_read(const char *path, struct ruleset **ruleset, struct problems *problems,
+		     struct message *message)
+{
+	const char *built_in;
+	size_t length;
+	char *text;
+	int err;
+
+	if (!path) {
+		built_in = config_default(&length);
+		return parse("the built-in policy", built_in, length, ruleset, problems, message);
+	}
+	err = config_read_text(path, &text, &length, message);
+	if (err)
+		return err;
+	err = parse(path, text, length, ruleset, problems, message);
+	free(text);
+	return err;
+}
+
+void policy_file_observe(struct ruleset *ruleset)
+{
+	for (size_t i = 0; i < ruleset->policy_count; i++)
+		ruleset->policies[i].enforced = 0;
+}
