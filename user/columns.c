@@ -37,6 +37,12 @@ void columns_cell(struct columns *columns, const char *format, ...)
 	columns->cells = cells;
 }
 
+void columns_blank(struct columns *columns, int count)
+{
+	while (count-- > 0)
+		columns_cell(columns, "%s", "");
+}
+
 /* Characters of UTF-8: every byte but those that continue one. */
 static int width(const char *text)
 {

@@ -27,6 +27,7 @@ struct columns {
 void columns_start(struct columns *columns, const char *const *titles);
 void columns_cell(struct columns *columns, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void columns_blank(struct columns *columns, int count);
 
 /* Prints the table (nothing if it has no rows) and frees the cells. bold: titles stand out. */
 void columns_print(struct columns *columns, bool bold, FILE *out);

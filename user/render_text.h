@@ -21,8 +21,7 @@ void text_status(const struct snapshot *snapshot, const struct text_style *style
 void text_stats(const struct snapshot *snapshot, const struct text_style *style, FILE *out);
 void text_sources(const struct source_view *list, size_t count, const struct text_style *style,
 		  FILE *out);
-void text_source(const struct explanation *explanation, const struct text_style *style,
-		 FILE *out);
+void text_source(const struct explanation *explanation, const struct text_style *style, FILE *out);
 void text_explanation(const struct explanation *explanation, const struct text_style *style,
 		      FILE *out);
 

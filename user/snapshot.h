@@ -56,6 +56,12 @@ struct snapshot {
 	bool protecting;
 };
 
+/* Is a frame dropped for this reason? Malformed ones go by the configuration. */
+static inline bool snapshot_drops(const struct snapshot *snapshot, enum reason reason)
+{
+	return reason >= REASON_LIMIT && !(reason == REASON_MALFORMED && snapshot->malformed_pass);
+}
+
 /*
  * Read all. `image` gives the names. *snapshot is zeroed first and freed by snapshot_free.
  * live_states: count them (reads the whole table), else table.live is 0.

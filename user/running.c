@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "running.h"
+#include "../bpf/packet.h"
+
+/* What the pins hold was written by us; if it can't be read, the versions differ or it is torn. */
+static int restore(struct running *running, const char *own, size_t own_length,
+		   struct message *message)
+{
+	struct capacity room = instance_capacity(&running->instance);
+	struct problems problems = { 0 };
+	int err;
+
+	err = config_parse(running->yaml, running->yaml_length, &running->ruleset, &problems);
+	if (!err)
+		err = image_restore(running->ruleset, own, own_length, &room, kernel_cpus(),
+				    &running->image);
+	if (err) {
+		message_set(message, err,
+			    "the rules kept with instance `%s` can't be read back: %s",
+			    running->instance.name,
+			    problems.count ? problems.list[0].message.text : strerror(-err));
+		message_hint(message, err,
+			     "it still enforces; `weir detach --all` and `weir attach` start anew");
+	}
+	problems_free(&problems);
+	return err;
+}
+
+int running_open(const char *name, bool readonly, struct running *running, struct message *message)
+{
+	char *own = NULL;
+	size_t own_length;
+	int err;
+
+	*running = (struct running){ 0 };
+	err = instance_open(name, readonly, &running->instance, message);
+	if (err)
+		return err;
+	err = instance_rules_read(&running->instance, &running->yaml, &running->yaml_length, &own,
+				  &own_length, message);
+	if (!err)
+		err = restore(running, own, own_length, message);
+	free(own);
+	if (err)
+		running_close(running);
+	return err;
+}
+
+void running_close(struct running *running)
+{
+	image_free(running->image);
+	ruleset_free(running->ruleset);
+	free(running->yaml);
+	instance_close(&running->instance);
+	*running = (struct running){ 0 };
+}
+
+/* The text as config_parse takes it, without the entries. */
+static int write_yaml(struct ruleset *ruleset, char **yaml, size_t *length)
+{
+	size_t entries = ruleset->entry_count;
+	FILE *out = open_memstream(yaml, length);
+	int err;
+
+	if (!out)
+		return -errno;
+	ruleset->entry_count = 0;
+	err = config_write(ruleset, out);
+	ruleset->entry_count = entries;
+	if (fclose(out) && !err)
+		err = -errno;
+	return err;
+}
+
+static int write_rules(struct instance *instance, struct ruleset *ruleset,
+		       const struct image *image, struct message *message)
+{
+	char *yaml = NULL, *own = NULL;
+	size_t yaml_length, own_length;
+	int err;
+
+	err = write_yaml(ruleset, &yaml, &yaml_length);
+	if (!err)
+		err = image_save(image, &own, &own_length);
+	if (err)
+		message_set(message, err, "the rules could not be written down: %s",
+			    strerror(-err));
+	else
+		err = instance_rules_write(instance, yaml, yaml_length, own, own_length, message);
+	free(yaml);
+	free(own);
+	return err;
+}
+
+/* Neighbours that are blocked for the same time are set in one swap. */
+static int set_blocks(struct running *running, const struct entry_spec *entries, size_t count,
+		      struct message *message)
+{
+	uint64_t expires_ns = entries->for_ns ? kernel_now_ns() + entries->for_ns : 0;
+	struct prefix *prefixes = calloc(count, sizeof(*prefixes));
+	int err;
+
+	if (!prefixes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		prefixes[i] = entries[i].prefix;
+	err = entries_block(&running->instance, prefixes, count, expires_ns, NULL, message);
+	free(prefixes);
+	return err;
+}
+
+static int set_entries(struct running *running, struct message *message)
+{
+	const struct entry_spec *entries = running->ruleset->entries;
+	size_t count = running->ruleset->entry_count;
+	int err = 0;
+
+	for (size_t i = 0, next; !err && i < count; i = next) {
+		for (next = i + 1; next < count; next++)
+			if (entries[i].kind != ENTRY_BLOCK || entries[next].kind != ENTRY_BLOCK ||
+			    entries[next].for_ns != entries[i].for_ns)
+				break;
+		if (next - i > 1)
+			err = set_blocks(running, entries + i, next - i, message);
+		else
+			err = running_set_entry(running, &entries[i], message);
+	}
+	return err;
+}
+
+int running_create(const char *name, struct ruleset *ruleset, struct running *running,
+		   struct message *message)
+{
+	struct capacity room;
+	int err;
+
+	*running = (struct running){ .ruleset = ruleset };
+	err = image_first(ruleset, kernel_cpus(), &room, &running->image, message);
+	if (err) {
+		ruleset_free(ruleset);
+		return err;
+	}
+	err = instance_create(name, &room, &running->instance, message);
+	if (err) {
+		image_free(running->image);
+		ruleset_free(ruleset);
+		return err;
+	}
+	err = apply_image(&running->instance, NULL, running->image, false, message);
+	if (!err)
+		err = write_rules(&running->instance, ruleset, running->image, message);
+	if (!err)
+		err = set_entries(running, message);
+	if (err) {
+		running_close(running);
+		instance_destroy(name, NULL);
+	}
+	return err;
+}
+
+/*
+ * Swap another ruleset in and give the one before back. Where the rules can't be written down the
+ * old image goes back in force: what is enforced must be what is written.
+ */
+static int swap(struct running *running, struct ruleset *ruleset, bool flush,
+		struct ruleset **before, struct message *message)
+{
+	struct capacity room = instance_capacity(&running->instance);
+	struct image *image;
+	int err;
+
+	err = image_next(ruleset, kernel_cpus(), &room, running->image, flush, &image, message);
+	if (err)
+		return err;
+	err = apply_image(&running->instance, running->image, image, flush, message);
+	if (!err) {
+		err = write_rules(&running->instance, ruleset, image, message);
+		if (err)
+			apply_image(&running->instance, image, running->image, false, NULL);
+	}
+	if (err) {
+		image_free(image);
+		return err;
+	}
+	image_free(running->image);
+	*before = running->ruleset;
+	running->image = image;
+	running->ruleset = ruleset;
+	return 0;
+}
+
+int running_apply(struct running *running, struct ruleset *ruleset, bool flush,
+		  struct message *message)
+{
+	struct saved_entries saved = { 0 };
+	struct ruleset *before, *refused;
+	int err;
+
+	err = running_save_entries(running, ruleset, &saved, message);
+	if (!err)
+		err = swap(running, ruleset, flush, &before, message);
+	if (err) {
+		saved_entries_free(&saved);
+		ruleset_free(ruleset);
+		return err;
+	}
+	err = set_entries(running, message);
+	if (err && !swap(running, before, false, &refused, NULL)) {
+		running_restore_entries(running, &saved, NULL);
+		before = refused;
+	}
+	ruleset_free(before);
+	saved_entries_free(&saved);
+	return err;
+}
+
+int running_set_entry(struct running *running, const struct entry_spec *entry,
+		      struct message *message)
+{
+	uint64_t expires_ns = entry->for_ns ? kernel_now_ns() + entry->for_ns : 0;
+	struct policy policy = { 0 };
+	char text[ENTRY_TEXT] = "";
+
+	if (entry->kind == ENTRY_LIMIT) {
+		int err = entry_limit_text(entry, running->ruleset, text, message);
+
+		if (err)
+			return err;
+		entry_compile(entry, running->image, &policy);
+	}
+	return entry_set(&running->instance, running->image, &entry->prefix, entry->kind,
+			 expires_ns, entry->kind == ENTRY_LIMIT ? &policy : NULL, text, message);
+}
+
+int running_add_entry(const char *name, enum entry_kind kind, int argc, char **argv,
+		      struct entry_spec *entry, struct message *message)
+{
+	struct running running;
+	int err;
+
+	err = entry_read(kind, argc, argv, NULL, entry, message);
+	if (err)
+		return err;
+	entry_spec_free(entry);
+	err = running_open(name, false, &running, message);
+	if (err)
+		return err;
+	err = entry_read(kind, argc, argv, running.ruleset, entry, message);
+	if (!err) {
+		err = running_set_entry(&running, entry, message);
+		if (err)
+			entry_spec_free(entry);
+	}
+	running_close(&running);
+	return err;
+}
+
+void entries_free(struct entry_spec *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		entry_spec_free(&list[i]);
+	free(list);
+}
+
+static int entry_of_state(const struct entry_state *state, const struct ruleset *ruleset,
+			  uint64_t now, struct entry_spec *entry, struct message *message)
+{
+	*entry = (struct entry_spec){ .kind = state->entry.kind,
+				      .prefix = state->prefix,
+				      .limit.service = -1 };
+	if (state->entry.expires_ns)
+		entry->for_ns = state->entry.expires_ns - now;
+	if (entry->kind != ENTRY_LIMIT)
+		return 0;
+	return entry_limit_read(state->text, &state->prefix, ruleset, &entry->limit, message);
+}
+
+int running_save_entries(const struct running *running, const struct ruleset *ruleset,
+			 struct saved_entries *saved, struct message *message)
+{
+	size_t count = ruleset->entry_count;
+	int err;
+
+	*saved = (struct saved_entries){ 0 };
+	if (!count)
+		return 0;
+	err = entries_read(&running->instance, kernel_now_ns(), &saved->states,
+			   &saved->state_count);
+	if (err)
+		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
+	saved->touched = calloc(count, sizeof(*saved->touched));
+	if (!saved->touched) {
+		saved_entries_free(saved);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		saved->touched[i] = ruleset->entries[i].prefix;
+	saved->touched_count = count;
+	return 0;
+}
+
+static int restore_entry(struct running *running, const struct prefix *prefix,
+			 const struct saved_entries *saved, struct message *message)
+{
+	const struct entry_state *state;
+	uint64_t now = kernel_now_ns();
+	struct entry_spec entry;
+	int err;
+
+	/* bsearch by the prefix, which is the first member of a state */
+	state = saved->state_count ? bsearch(prefix, saved->states, saved->state_count,
+					     sizeof(*state), prefix_compare)
+				   : NULL;
+	if (!state || (state->entry.expires_ns && state->entry.expires_ns <= now))
+		return entry_remove(&running->instance, prefix, message);
+	err = entry_of_state(state, running->ruleset, now, &entry, message);
+	if (err)
+		return err;
+	err = running_set_entry(running, &entry, message);
+	entry_spec_free(&entry);
+	return err;
+}
+
+int running_restore_entries(struct running *running, const struct saved_entries *saved,
+			    struct message *message)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < saved->touched_count; i++) {
+		int failed = restore_entry(running, &saved->touched[i], saved, message);
+
+		if (failed && failed != -ENOENT)
+			err = failed;
+	}
+	return err;
+}
+
+void saved_entries_free(struct saved_entries *saved)
+{
+	free(saved->touched);
+	free(saved->states);
+	*saved = (struct saved_entries){ 0 };
+}
+
+int running_entries(const struct running *running, struct entry_spec **list, size_t *count,
+		    struct message *message)
+{
+	uint64_t now = kernel_now_ns();
+	struct entry_state *states;
+	struct entry_spec *specs;
+	size_t found, done = 0;
+	int err;
+
+	err = entries_read(&running->instance, now, &states, &found);
+	if (err)
+		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
+	specs = calloc(found ? found : 1, sizeof(*specs));
+	if (!specs)
+		err = -ENOMEM;
+	for (; !err && done < found; done++)
+		err = entry_of_state(&states[done], running->ruleset, now, &specs[done], message);
+	free(states);
+	if (err) {
+		entries_free(specs, done);
+		return err;
+	}
+	*list = specs;
+	*count = found;
+	return 0;
+}
+
+int running_explain(const struct running *running, const struct packet *packet,
+		    struct explanation *explanation, struct message *message)
+{
+	struct evidence evidence = { .image = running->image, .now = kernel_now_ns() };
+	struct prefix source = { .family = packet->family, .len = packet->family == 4 ? 32 : 128 };
+	struct source_state *states = NULL;
+	struct entry_state *entries = NULL;
+	int err;
+
+	memcpy(source.addr, packet->source, packet->family == 4 ? 4 : 16);
+	err = entries_read(&running->instance, evidence.now, &entries, &evidence.entry_count);
+	if (err)
+		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
+	err = sources_of(&running->instance, running->image, &source, &states,
+			 &evidence.state_count);
+	if (err) {
+		message_set(message, err, "the states can't be read: %s", strerror(-err));
+	} else {
+		evidence.entries = entries;
+		evidence.states = states;
+		err = explain_packet(&evidence, packet, explanation, message);
+	}
+	free(states);
+	free(entries);
+	return err;
+}
