@@ -133,11 +133,11 @@ struct limit_list {
 	size_t count;
 };
 
-static const struct limit_spec *limit_named(struct limit_list list, const char *name)
+static const struct limit_spec *limit_named(const struct limit_list *list, const char *name)
 {
-	for (size_t i = 0; i < list.count; i++)
-		if (!strcmp(list.limits[i].name, name))
-			return &list.limits[i];
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->limits[i].name, name))
+			return &list->limits[i];
 	return NULL;
 }
 
@@ -146,7 +146,7 @@ static void changed_limits(struct writer *writer, const char *owner, struct limi
 {
 	for (size_t i = 0; i < new.count; i++) {
 		const struct limit_spec *limit = &new.limits[i];
-		const struct limit_spec *was = limit_named(old, limit->name);
+		const struct limit_spec *was = limit_named(&old, limit->name);
 
 		subject(writer, "%s/%s", owner, limit->name);
 		if (was)
@@ -155,7 +155,7 @@ static void changed_limits(struct writer *writer, const char *owner, struct limi
 			added_limit(writer, new.ruleset, limit);
 	}
 	for (size_t i = 0; i < old.count; i++) {
-		if (limit_named(new, old.limits[i].name))
+		if (limit_named(&new, old.limits[i].name))
 			continue;
 		subject(writer, "%s/%s", owner, old.limits[i].name);
 		part(writer, "removed");

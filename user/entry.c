@@ -234,6 +234,7 @@ int entry_limit_text(const struct entry_spec *entry, const struct ruleset *rules
 {
 	const struct limit_spec *limit = &entry->limit;
 	char rate[UNIT_TEXT], burst[UNIT_TEXT], per[16] = "";
+	unsigned int bits = entry->prefix.family == 4 ? limit->ipv4_len : limit->ipv6_len;
 	int length;
 
 	units_rate_text(&limit->rate, rate, sizeof(rate));
@@ -241,8 +242,7 @@ int entry_limit_text(const struct entry_spec *entry, const struct ruleset *rules
 	if (limit->per == PER_POLICY)
 		snprintf(per, sizeof(per), " per policy");
 	else
-		snprintf(per, sizeof(per), " per %u",
-			 entry->prefix.family == 4 ? limit->ipv4_len : limit->ipv6_len);
+		snprintf(per, sizeof(per), " per %u", bits);
 	length = snprintf(text, ENTRY_TEXT, "%s burst %s%s%s%s", rate, burst, per,
 			  limit->service >= 0 ? " service " : "",
 			  limit->service >= 0 ? ruleset->services[limit->service].name : "");

@@ -28,7 +28,7 @@ my @layers = (
 	  angles => qr{$packets|stddef\.h|linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
 
 	{ name => 'log', files => qr{^user/log\.[ch]$}, quotes => ['own'], angles => $libc },
-	{ name => 'base', files => qr{^user/(units|http|redis|words|columns|terminal|pcapng|screen|progress|ssh_peer)\.[ch]$},
+	{ name => 'base', files => qr{^user/(units|http|redis|words|columns|terminal|pcapng|screen|progress)\.[ch]$},
 	  quotes => [qw(own log)],
 	  angles => qr{$libc|microhttpd\.h|hiredis/hiredis\.h|pcap/pcap\.h} },
 	{ name => 'model', files => qr{^user/policy\.[ch]$},
@@ -40,7 +40,7 @@ my @layers = (
 	  quotes => [qw(own shared log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf|cap-ng\.h} },
 	{ name => 'pure-user',
-	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|rates|difference|impact|entry|explain|replay|suggest)\.[ch]$},
+	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|rates|difference|impact|entry|explain|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
 	{ name => 'running', files => qr{^user/(running|rollback)\.[ch]$},
