@@ -10,7 +10,8 @@ bool image_limit_is_instance(const struct image *image, const struct limit_spec 
 {
 	const struct ruleset *ruleset = image->ruleset;
 
-	return spec >= ruleset->limits && spec < ruleset->limits + ruleset->limit_count;
+	return ruleset->limit_count && spec >= ruleset->limits &&
+	       spec < ruleset->limits + ruleset->limit_count;
 }
 
 /* ---- prefixes ---- */
