@@ -121,7 +121,7 @@ static int features_refuse(const char *text, size_t length, struct problems *pro
 		yaml_token_delete(&token);
 	}
 	yaml_parser_delete(&parser);
-	return problems->count == before ? 0 : -EINVAL;
+	return problems->count == before && !problems->lost ? 0 : -EINVAL;
 }
 
 /* The stream must end behind the first document. */
@@ -185,8 +185,8 @@ int config_parse(const char *text, size_t length, struct ruleset **ruleset,
 	if (err)
 		problems_add(problems, (struct place){}, err, "out of memory");
 	else
-		ruleset_complete(result, problems);
-	if (problems->count == before) {
+		err = ruleset_complete(result, problems);
+	if (!err && problems->count == before && !problems->lost) {
 		*ruleset = result;
 		return 0;
 	}

@@ -83,8 +83,10 @@ int problems_add_message(struct problems *problems, struct place place, int erro
 		size_t room = problems->count ? 2 * problems->count : 1;
 
 		list = realloc(problems->list, room * sizeof(*list));
-		if (!list)
+		if (!list) {
+			problems->lost = true;
 			return error;
+		}
 		problems->list = list;
 	}
 	problems->list[problems->count].place = place;
@@ -313,7 +315,7 @@ int limit_complete(struct limit_spec *limit, const struct ruleset *ruleset,
 		limit->name = limit_name_base(limit, ruleset);
 	if (!limit->name)
 		return -ENOMEM;
-	return problems->count == before && limit->rate.amount ? 0 : -EINVAL;
+	return problems->count == before && !problems->lost && limit->rate.amount ? 0 : -EINVAL;
 }
 
 /* The limits that judge one packet: a policy's and, behind them, the instance's. */
@@ -625,7 +627,7 @@ int ruleset_complete(struct ruleset *ruleset, struct problems *problems)
 	if (err)
 		return problems_add(problems, (struct place){}, err, "out of memory");
 	shares_check(ruleset, problems);
-	return problems->count == before ? 0 : -EINVAL;
+	return problems->count == before && !problems->lost ? 0 : -EINVAL;
 }
 
 const char *algorithm_name(enum algorithm algorithm)

@@ -127,6 +127,7 @@ struct problem {
 struct problems {
 	struct problem *list;
 	size_t count;
+	bool lost; /* there was no memory for one */
 };
 
 /* Add one; returns `error`. The PROBLEMS_MAX-th says that the rest is not shown. */

@@ -238,6 +238,7 @@ static void what_is_beyond_the_example(void **state)
 		"  mode: 25%\n"
 		"  limits: [{rate: 1/s, service: dns, per: {ipv4: 24}}]\n"
 		"- {name: free, sources: [\"2001:db8::/32\"], action: unlimited}\n"
+		"- {name: watched, sources: [192.0.2.0/24], action: drop, mode: observe}\n"
 		"services:\n"
 		"  dns: {match: [udp/53], to: [192.0.2.53/32, \"2001:db8::53\"]}\n"
 		"  tunnels: [gre, proto/4-5, icmp, tcp, icmp/8-13, icmpv6/200]\n"
@@ -254,6 +255,7 @@ static void what_is_beyond_the_example(void **state)
 	assert_int_equal(ruleset->policies[0].limits[0].ipv4_len, 24);
 	assert_int_equal(ruleset->policies[0].limits[0].ipv6_len, 64);
 	assert_int_equal(ruleset->policies[1].action, ACTION_PASS);
+	assert_int_equal(ruleset->policies[2].enforced, 0);
 	assert_int_equal(ruleset->services[0].to_count, 2);
 	assert_int_equal(ruleset->services[1].matches[0].kind, MATCH_PROTO);
 	assert_int_equal(ruleset->services[1].matches[0].first, 47);
@@ -380,6 +382,7 @@ static void yaml_is_refused(void **state)
 static void keys_and_words_are_refused(void **state)
 {
 	static const struct mistake rows[] = {
+		{ "]\n", 1, 1, "syntax" },
 		{ "polices: []\n", 1, 1, "did you mean `policies`" },
 		{ "Mode: auto\n", 1, 1, "did you mean `mode`" },
 		{ "mod: auto\n", 1, 1, "did you mean `mode`" },
@@ -512,6 +515,8 @@ static void services_are_refused(void **state)
 		{ "services: {a b: [udp/53]}\n", 1, 12, "not a name" },
 		{ "services: {s: []}\n", 1, 15, "matches nothing" },
 		{ "services: {s: {to: [1::1]}}\n", 1, 15, "has no 'match'" },
+		{ "services: {s: {match: [udp/53], to: [[::1]]}}\n", 1, 39, "quote" },
+		{ "services: {s: {match: [udp/53], to: [[1::1]]}}\n", 1, 38, "not a list" },
 		{ "services: {s: {match: [udp/53], to: [10.0.0.1/8]}}\n", 1, 38, "was meant" },
 		{ "services: {s: [udp/53], s: [tcp/53]}\n", 1, 25, "service 's' exists already" },
 		{ SERVICE("upd/53"), 1, 16, "did you mean `udp`" },
