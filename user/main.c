@@ -21,7 +21,23 @@ enum exit_code {
 static int cmd_help(struct command *command, struct message *message);
 
 static const struct verb verbs[] = {
+	{ "attach", cmd_attach,
+	  OPTION(MODE) | OPTION(POLICY) | OPTION(REPLACE) | OPTION(CONFIRM) | OPTION(OBSERVE),
+	  "IFACE... [--mode auto|native|generic] [--policy FILE] [--replace] [--observe] "
+	  "[--confirm SECONDS]",
+	  "protect interfaces" },
+	{ "detach", cmd_detach, OPTION(ALL), "IFACE... | --all",
+	  "stop protecting; --all removes the instance" },
 	{ "check", cmd_check, 0, "FILE", "read a policy file and say what is wrong with it" },
+	{ "confirm", cmd_confirm, 0, "", "keep what was applied with --confirm" },
+	{ "dump", cmd_dump, OPTION(DEFAULT), "[--default]",
+	  "print the policy in force as a file that apply takes" },
+	{ "limit", cmd_limit, 0, "PREFIX RATE [burst N] [per LEN] [service NAME] [for DURATION]",
+	  "limit a prefix by hand" },
+	{ "block", cmd_block, OPTION(FILE), "PREFIX [for DURATION] | --file FILE [for DURATION]",
+	  "drop all packets of a prefix" },
+	{ "allow", cmd_allow, 0, "PREFIX [for DURATION]", "pass all packets of a prefix" },
+	{ "remove", cmd_remove, 0, "PREFIX", "undo limit, block or allow" },
 	{ "completion", cmd_completion, 0, "bash|zsh", "print a completion script" },
 	{ "help", cmd_help, 0, "[COMMAND]", "this text, or a command's" },
 };

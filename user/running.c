@@ -5,7 +5,6 @@
 
 #include "config.h"
 #include "running.h"
-#include "../bpf/packet.h"
 
 /* What the pins hold was written by us; if it can't be read, the versions differ or it is torn. */
 static int restore(struct running *running, const char *own, size_t own_length,
@@ -267,6 +266,7 @@ void entries_free(struct entry_spec *list, size_t count)
 	free(list);
 }
 
+/* The time left is rounded up to milliseconds: people read it. */
 static int entry_of_state(const struct entry_state *state, const struct ruleset *ruleset,
 			  uint64_t now, struct entry_spec *entry, struct message *message)
 {
@@ -274,7 +274,7 @@ static int entry_of_state(const struct entry_state *state, const struct ruleset 
 				      .prefix = state->prefix,
 				      .limit.service = -1 };
 	if (state->entry.expires_ns)
-		entry->for_ns = state->entry.expires_ns - now;
+		entry->for_ns = (state->entry.expires_ns - now + 999999) / 1000000 * 1000000;
 	if (entry->kind != ENTRY_LIMIT)
 		return 0;
 	return entry_limit_read(state->text, &state->prefix, ruleset, &entry->limit, message);
@@ -372,31 +372,4 @@ int running_entries(const struct running *running, struct entry_spec **list, siz
 	*list = specs;
 	*count = found;
 	return 0;
-}
-
-int running_explain(const struct running *running, const struct packet *packet,
-		    struct explanation *explanation, struct message *message)
-{
-	struct evidence evidence = { .image = running->image, .now = kernel_now_ns() };
-	struct prefix source = { .family = packet->family, .len = packet->family == 4 ? 32 : 128 };
-	struct source_state *states = NULL;
-	struct entry_state *entries = NULL;
-	int err;
-
-	memcpy(source.addr, packet->source, packet->family == 4 ? 4 : 16);
-	err = entries_read(&running->instance, evidence.now, &entries, &evidence.entry_count);
-	if (err)
-		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
-	err = sources_of(&running->instance, running->image, &source, &states,
-			 &evidence.state_count);
-	if (err) {
-		message_set(message, err, "the states can't be read: %s", strerror(-err));
-	} else {
-		evidence.entries = entries;
-		evidence.states = states;
-		err = explain_packet(&evidence, packet, explanation, message);
-	}
-	free(states);
-	free(entries);
-	return err;
 }

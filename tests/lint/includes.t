@@ -43,7 +43,7 @@ my @layers = (
 	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|rates|sample|source_map|difference|impact|entry|explain|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
-	{ name => 'running', files => qr{^user/(running|rollback|reader|watch)\.[ch]$},
+	{ name => 'running', files => qr{^user/(running|running_\w+|rollback|reader|watch)\.[ch]$},
 	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running)],
 	  not_modules => qr{^render_\w+$}, angles => $libc },
 	{ name => 'verb', files => qr{^user/(cmd_\w+|main|cli|options)\.[ch]$},
