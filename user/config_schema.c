@@ -382,20 +382,19 @@ static void read_share(struct reader *reader, const yaml_node_t *node, void *to)
 	read_sources_count(reader, node, &((struct limit_spec *)to)->sources);
 }
 
-/* What a limit has, in a struct whose limit_spec lies at `offset`; rate is the first. */
-#define LIMIT_FIELDS(offset, rate_required)                                                     \
-	{ "rate", read_rate, offset, rate_required }, { "burst", read_burst, offset, false },   \
-		{ "algorithm", read_algorithm, offset, false },                                 \
-		{ "per", read_per, offset, false }, { "service", read_service, offset, false }, \
-		{ "name", read_limit_name, offset, false }, { "ban", read_ban, offset, false }, \
-	{                                                                                       \
-		"sources", read_share, offset, false                                            \
-	}
-
 static void read_limits(struct reader *reader, const yaml_node_t *node, struct limit_spec **limits,
 			size_t *count, enum per per)
 {
-	static const struct field fields[] = { LIMIT_FIELDS(0, true) };
+	static const struct field fields[] = {
+		{ "rate", read_rate, 0, true },
+		{ "burst", read_burst, 0, false },
+		{ "algorithm", read_algorithm, 0, false },
+		{ "per", read_per, 0, false },
+		{ "service", read_service, 0, false },
+		{ "name", read_limit_name, 0, false },
+		{ "ban", read_ban, 0, false },
+		{ "sources", read_share, 0, false },
+	};
 	size_t length;
 
 	/* In place of a mapping stands a limit without a rate, lest there be said to be none. */
@@ -628,7 +627,7 @@ static void read_limit(struct reader *reader, const yaml_node_t *node, void *to)
 }
 
 enum entry_field {
-	ENTRY_FIELDS = 4, /* block, allow, limit, for; then those of a limit */
+	ENTRY_FIELDS = 4, /* block, allow, limit, for; then what `weir limit` gives a limit */
 };
 
 static void entry_check(struct reader *reader, const yaml_node_t *node,
@@ -644,7 +643,7 @@ static void entry_check(struct reader *reader, const yaml_node_t *node,
 		fail(reader, node, "only a limit entry has a rate and what belongs to it");
 }
 
-/* Entries whose prefix can't be read are left out. */
+/* Entries whose prefix can't be read are left out. A limit has what `weir limit` can give it. */
 static void read_entries(struct reader *reader, const yaml_node_t *node, void *to)
 {
 	static const struct field fields[] = {
@@ -652,7 +651,10 @@ static void read_entries(struct reader *reader, const yaml_node_t *node, void *t
 		{ "allow", read_allow, 0, false },
 		{ "limit", read_limit, 0, false },
 		{ "for", read_duration, offsetof(struct entry_spec, for_ns), false },
-		LIMIT_FIELDS(offsetof(struct entry_spec, limit), false),
+		{ "rate", read_rate, offsetof(struct entry_spec, limit), false },
+		{ "burst", read_burst, offsetof(struct entry_spec, limit), false },
+		{ "per", read_per, offsetof(struct entry_spec, limit), false },
+		{ "service", read_service, offsetof(struct entry_spec, limit), false },
 	};
 	struct ruleset *ruleset = to;
 	size_t length;
@@ -671,12 +673,10 @@ static void read_entries(struct reader *reader, const yaml_node_t *node, void *t
 		entry->limit.service = -1;
 		given = mapping_read(reader, item, "an entry", fields, COUNT(fields), entry);
 		entry_check(reader, item, entry, given);
-		if (entry->kind && entry->prefix.family) {
+		if (entry->kind && entry->prefix.family)
 			ruleset->entry_count++;
-		} else {
-			free(entry->limit.name);
+		else
 			*entry = (struct entry_spec){};
-		}
 	}
 }
 

@@ -576,6 +576,9 @@ static int entries_check(struct ruleset *ruleset, struct problems *problems)
 		claims[i] = (struct claim){ .prefix = &entry->prefix,
 					    .place = entry->place,
 					    .order = i };
+		if (entry->kind == ENTRY_LIMIT && entry->limit.per == PER_INSTANCE)
+			problems_add(problems, entry->place, -EINVAL,
+				     "per: instance is for the limits outside the policies");
 		if (entry->kind == ENTRY_LIMIT &&
 		    limit_complete(&entry->limit, ruleset, problems) == -ENOMEM)
 			err = -ENOMEM;

@@ -557,7 +557,11 @@ static void entries_are_refused(void **state)
 		{ "entries: [{limit: 1::1, rate: 1MB/s, burst: 5B}]\n", 1, 11, "full frame" },
 		{ "entries: [{block: 1::1}, {allow: \"1::1/128\"}]\n", 1, 26,
 		  "has an entry already, in line 1" },
-		{ "entries: [{limit: 10.1.1.1/8, rate: 5/s, name: x}]\n", 1, 19, "was meant" },
+		{ "entries: [{limit: 10.1.1.0/24, rate: 5/s, service: x}]\n", 1, 52,
+		  "unknown service" },
+		{ "entries: [{limit: 1::1, rate: 5/s, ban: 1h}]\n", 1, 36, "unknown key `ban`" },
+		{ "entries: [{limit: 1::1, rate: 5/s, per: instance}]\n", 1, 11,
+		  "outside the policies" },
 	};
 
 	(void)state;
@@ -763,8 +767,15 @@ static void random_entry(uint64_t *seed, struct entry_spec *entry, size_t number
 	entry->prefix = random_prefix(seed, number);
 	if (draw(seed, 2))
 		entry->for_ns = 1 + draw(seed, 1ULL << 50);
-	if (entry->kind == ENTRY_LIMIT)
+	if (entry->kind != ENTRY_LIMIT)
+		return;
+	/* Entries know no other algorithm and none of these. */
+	do {
+		free(entry->limit.name);
+		entry->limit = (struct limit_spec){};
 		random_limit(seed, &entry->limit, number, services);
+	} while (entry->limit.algorithm != ALGO_TOKEN_BUCKET || entry->limit.named ||
+		 entry->limit.ban_ns || entry->limit.sources);
 }
 
 static void random_interfaces(uint64_t *seed, struct ruleset *ruleset)

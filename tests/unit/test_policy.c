@@ -399,6 +399,28 @@ static void problems_are_sorted_and_bounded(void **state)
 	ruleset_free(NULL);
 }
 
+/* The contract's: scripts compare them. */
+static void words_are_stable(void **state)
+{
+	static const char *const reasons[] = {
+		"granted", "allowed", "unmatched", "not-ip",	 "neighbour-discovery", "observed",
+		"limit",   "ban",     "blocked",   "table-full", "malformed",
+	};
+	static const char *const algorithms[] = { "token-bucket", "fixed-window", "sliding-window",
+						  "sliding-log" };
+	static const char *const tables[] = { "sets", "hash", "percpu" };
+
+	(void)state;
+	assert_int_equal(COUNT(reasons), REASON_COUNT);
+	for (int i = 0; i < REASON_COUNT; i++)
+		assert_string_equal(reason_name(i), reasons[i]);
+	for (int i = 0; i < ALGO_COUNT; i++)
+		assert_string_equal(algorithm_name(i), algorithms[i]);
+	for (int i = 0; i < TABLE_COUNT; i++)
+		assert_string_equal(table_kind_name(i), tables[i]);
+	assert_string_equal(attach_mode_name(MODE_NATIVE), "native");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +439,7 @@ int main(void)
 		cmocka_unit_test(shares_must_fit_the_table),
 		cmocka_unit_test(services_are_counted),
 		cmocka_unit_test(names_have_rules),
+		cmocka_unit_test(words_are_stable),
 		cmocka_unit_test(problems_are_sorted_and_bounded),
 	};
 
