@@ -140,7 +140,7 @@ $(BUILD)/netns/%: tests/netns/%.c
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
 NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(TRAFFIC)
 SUITES := $(UNIT) $(UNIT_ASAN)
-SHELL_SUITES := lint fuzz prog_run kernel cli netns share kernels
+SHELL_SUITES := lint fuzz prog_run kernel cli desk netns share kernels
 
 unit: $(UNIT)
 	$(PROVE) $(UNIT)

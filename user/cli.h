@@ -79,6 +79,7 @@ int cmd_allow(struct command *command, struct message *message);
 int cmd_apply(struct command *command, struct message *message);
 int cmd_attach(struct command *command, struct message *message);
 int cmd_block(struct command *command, struct message *message);
+int cmd_capture(struct command *command, struct message *message);
 int cmd_check(struct command *command, struct message *message);
 int cmd_completion(struct command *command, struct message *message);
 int cmd_confirm(struct command *command, struct message *message);
@@ -87,10 +88,13 @@ int cmd_dump(struct command *command, struct message *message);
 int cmd_explain(struct command *command, struct message *message);
 int cmd_export(struct command *command, struct message *message);
 int cmd_limit(struct command *command, struct message *message);
+int cmd_monitor(struct command *command, struct message *message);
 int cmd_remove(struct command *command, struct message *message);
+int cmd_replay(struct command *command, struct message *message);
 int cmd_source(struct command *command, struct message *message);
 int cmd_stats(struct command *command, struct message *message);
 int cmd_status(struct command *command, struct message *message);
+int cmd_top(struct command *command, struct message *message);
 
 /*
  * Split the command line. Returns VERB_USAGE with *message where an option is not known or lacks

@@ -38,6 +38,9 @@ static const struct verb verbs[] = {
 	  "drop all packets of a prefix" },
 	{ "allow", cmd_allow, 0, "PREFIX [for DURATION]", "pass all packets of a prefix" },
 	{ "remove", cmd_remove, 0, "PREFIX", "undo limit, block or allow" },
+	{ "replay", cmd_replay, OPTION(POLICY) | OPTION(SUGGEST) | OPTION(TOP),
+	  "FILE.pcap[ng] [--policy FILE] [--top N] [FILTER...] | FILE --suggest [--policy FILE]",
+	  "what a policy would have done to a capture; limits for it" },
 	{ "completion", cmd_completion, 0, "bash|zsh", "print a completion script" },
 	{ "help", cmd_help, 0, "[COMMAND]", "this text, or a command's" },
 };

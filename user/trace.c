@@ -109,7 +109,9 @@ int trace_open(const char *path, const char *expression, struct trace **trace,
 	if (made->pcap)
 		err = trace_prepare(made, expression, message);
 	else
-		err = message_set(message, -EINVAL, "cannot read %s: %s", path, error);
+		err = message_set(message, -EINVAL, "cannot read the capture: %s%s%s",
+				  strstr(error, path) ? "" : path, strstr(error, path) ? "" : ": ",
+				  error);
 	if (err) {
 		trace_close(made);
 		return err;
