@@ -44,42 +44,62 @@ struct frame {
 
 #define ETH_P_QINQ_OLD 0x9100
 
-/* The first bytes of what follows the IP headers: TCP up to its flags. */
-struct transport {
+/* The first bytes of a TCP or UDP header. */
+struct ports {
 	__be16 sport;
 	__be16 dport;
-	__u8 rest[9];
-	__u8 tcp_flags;
 };
+
+#define TCP_FLAGS_OFFSET 13
 
 enum tcp_flag {
 	TCP_SYN = 0x02,
 	TCP_ACK = 0x10,
 };
 
-/* A header too short for ports is no fault: the packet is charged without them. */
-PARSE_INLINE void parse_transport(PARSE_FRAME *frame, __u32 offset, struct packet *packet)
+PARSE_INLINE int parse_ports(PARSE_FRAME *frame, __u32 offset, __u32 end, struct packet *packet)
 {
-	struct transport head;
+	struct ports ports;
+
+	if (offset + sizeof(ports) > end || frame_load(frame, offset, &ports, sizeof(ports)))
+		return -1;
+	packet->dport = bpf_ntohs(ports.dport);
+	packet->has_ports = 1;
+	return 0;
+}
+
+/* Flags that a tiny first fragment leaves to the next one (RFC 1858) count as those of a SYN. */
+PARSE_INLINE void parse_tcp(PARSE_FRAME *frame, __u32 offset, __u32 end, struct packet *packet)
+{
+	__u8 flags;
+
+	if (parse_ports(frame, offset, end, packet))
+		return;
+	if (offset + TCP_FLAGS_OFFSET >= end ||
+	    frame_load(frame, offset + TCP_FLAGS_OFFSET, &flags, 1))
+		flags = TCP_SYN;
+	packet->syn = (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
+/*
+ * A header too short for ports is no fault: the packet is charged without them. The IP packet
+ * ends at `end`; what the frame holds behind is padding.
+ */
+PARSE_INLINE void parse_transport(PARSE_FRAME *frame, __u32 offset, __u32 end,
+				  struct packet *packet)
+{
 	__u8 type;
 
 	switch (packet->proto) {
 	case IPPROTO_TCP:
-		if (frame_load(frame, offset, &head, sizeof(head)))
-			return;
-		packet->syn = (head.tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
-		packet->dport = bpf_ntohs(head.dport);
-		packet->has_ports = 1;
+		parse_tcp(frame, offset, end, packet);
 		return;
 	case IPPROTO_UDP:
-		if (frame_load(frame, offset, &head, 4))
-			return;
-		packet->dport = bpf_ntohs(head.dport);
-		packet->has_ports = 1;
+		parse_ports(frame, offset, end, packet);
 		return;
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
-		if (frame_load(frame, offset, &type, 1))
+		if (offset >= end || frame_load(frame, offset, &type, 1))
 			return;
 		packet->type = type;
 		packet->has_type = 1;
@@ -108,7 +128,7 @@ PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struc
 	__builtin_memcpy(packet->source, &ip.saddr, 4);
 	__builtin_memcpy(packet->destination, &ip.daddr, 4);
 	if (!(ip.frag_off & bpf_htons(IPV4_OFFSET_MASK)))
-		parse_transport(frame, offset + header, packet);
+		parse_transport(frame, offset + header, offset + total, packet);
 	return PACKET_IP;
 }
 
@@ -208,11 +228,13 @@ PARSE_INLINE enum packet_kind parse_ipv6(PARSE_FRAME *frame, __u32 offset, struc
 {
 	struct ipv6hdr ip;
 	enum packet_kind kind;
+	__u32 end;
 
 	if (frame_load(frame, offset, &ip, sizeof(ip)))
 		return PACKET_MALFORMED;
 	offset += sizeof(ip);
-	if (ip.version != 6 || bpf_ntohs(ip.payload_len) > packet->length - offset)
+	end = ip.payload_len ? offset + bpf_ntohs(ip.payload_len) : packet->length;
+	if (ip.version != 6 || end > packet->length)
 		return PACKET_MALFORMED;
 	packet->family = 6;
 	__builtin_memcpy(packet->source, &ip.saddr, 16);
@@ -221,7 +243,7 @@ PARSE_INLINE enum packet_kind parse_ipv6(PARSE_FRAME *frame, __u32 offset, struc
 		return PACKET_NEIGHBOUR_DISCOVERY;
 	kind = parse_extensions(frame, &offset, ip.nexthdr, packet);
 	if (kind == PACKET_IP && offset)
-		parse_transport(frame, offset, packet);
+		parse_transport(frame, offset, end, packet);
 	return kind;
 }
 
