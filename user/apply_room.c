@@ -9,6 +9,7 @@
 #include "apply_room.h"
 #include "apply_states.h"
 #include "cells.h"
+#include "entries.h"
 #include "kernel_maps.h"
 
 enum room_size {
@@ -24,16 +25,22 @@ static uint32_t first_index(const struct instance *instance)
 	return 2 * instance->meta.policies;
 }
 
-static int read_policies(struct room *room)
+int entry_policies_read(const struct instance *instance, struct policy **list, uint32_t *count)
 {
-	const struct instance *instance = room->instance;
+	struct policy *policies = calloc(instance->meta.entry_policies + 1, sizeof(*policies));
 
+	if (!policies)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < instance->meta.entry_policies; i++) {
 		uint32_t index = first_index(instance) + i;
 
-		if (bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &index, &room->held[i]))
+		if (bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &index, &policies[i])) {
+			free(policies);
 			return -errno;
+		}
 	}
+	*list = policies;
+	*count = instance->meta.entry_policies;
 	return 0;
 }
 
@@ -43,9 +50,8 @@ int room_open(const struct instance *instance, const struct image *old, const st
 	uint32_t size = instance->meta.entry_policies;
 
 	*room = (struct room){ .instance = instance, .images = { old, image } };
-	room->held = calloc(size + 1, sizeof(*room->held));
 	room->taken = calloc(size + 1, sizeof(*room->taken));
-	if (!room->held || !room->taken)
+	if (!room->taken)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t at = list[i].entry.policy - first_index(instance);
@@ -53,7 +59,7 @@ int room_open(const struct instance *instance, const struct image *old, const st
 		if (list[i].entry.kind == ENTRY_LIMIT && at < size)
 			room->taken[at] = true;
 	}
-	return read_policies(room);
+	return entry_policies_read(instance, &room->held, &size);
 }
 
 void room_close(struct room *room)

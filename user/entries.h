@@ -11,6 +11,12 @@
 /* All entries there are, expired ones too, sorted by prefix; *list is malloc'ed. */
 int entries_all(const struct instance *instance, struct entry_state **list, size_t *count);
 
+/*
+ * The policies of limits set by hand: *list is malloc'ed, meta.entry_policies of them; those with
+ * a count of 0 are free.
+ */
+int entry_policies_read(const struct instance *instance, struct policy **list, uint32_t *count);
+
 /* The key of a prefix: a struct prefix4_key or prefix6_key. */
 union prefix_key {
 	struct prefix4_key v4;

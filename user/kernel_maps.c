@@ -123,22 +123,33 @@ static uint64_t hash_bytes(uint64_t elements, uint64_t value_bytes)
 	return elements * (48 + sizeof(struct hash_key) + value_bytes + 16);
 }
 
+static uint64_t bytes_of(enum map_index index, const struct meta *meta, uint64_t each)
+{
+	return map_elements(index, meta) * each;
+}
+
+uint64_t maps_table_bytes(const struct meta *meta, unsigned int cpus)
+{
+	const uint64_t state = 8 + sizeof(struct hash_state) * cpus;
+	const uint64_t ring = 8 + sizeof(struct log_ring) * cpus;
+
+	switch (meta->table) {
+	case TABLE_HASH:
+		return hash_bytes(map_elements(MAP_HASH, meta), HASH_CELL_BYTES) +
+		       hash_bytes(map_elements(MAP_HASH_LOGS, meta), sizeof(struct log_ring));
+	case TABLE_PERCPU:
+		return hash_bytes(map_elements(MAP_PERCPU, meta), state) +
+		       hash_bytes(map_elements(MAP_PERCPU_LOGS, meta), ring);
+	default:
+		return bytes_of(MAP_SETS, meta, SET_BYTES) +
+		       bytes_of(MAP_LOGS, meta, sizeof(struct log_set));
+	}
+}
+
 uint64_t maps_bytes(const struct meta *meta, unsigned int cpus)
 {
-	uint64_t bytes = map_elements(MAP_SETS, meta) * (uint64_t)SET_BYTES +
-			 map_elements(MAP_LOGS, meta) * (uint64_t)sizeof(struct log_set) +
-			 map_elements(MAP_POLICIES, meta) * (uint64_t)sizeof(struct policy) +
-			 map_elements(MAP_COUNTERS, meta) * (uint64_t)sizeof(struct counter) * cpus;
-
-	if (meta->table == TABLE_HASH)
-		bytes += hash_bytes(map_elements(MAP_HASH, meta), HASH_CELL_BYTES) +
-			 hash_bytes(map_elements(MAP_HASH_LOGS, meta), sizeof(struct log_ring));
-	if (meta->table == TABLE_PERCPU)
-		bytes += hash_bytes(map_elements(MAP_PERCPU, meta),
-				    8 + sizeof(struct hash_state) * cpus) +
-			 hash_bytes(map_elements(MAP_PERCPU_LOGS, meta),
-				    8 + sizeof(struct log_ring) * cpus);
-	return bytes;
+	return maps_table_bytes(meta, cpus) + bytes_of(MAP_POLICIES, meta, sizeof(struct policy)) +
+	       bytes_of(MAP_COUNTERS, meta, sizeof(struct counter) * cpus);
 }
 
 int map_make(enum map_index index, const struct meta *meta)
@@ -247,11 +258,27 @@ static int walk_singly(const struct map_walk *walk, char *keys, char *values,
 	return err;
 }
 
-/*
- * A hash's bucket is read whole: -ENOSPC asks for a larger batch. The cursor of a hash is 4
- * bytes, that of an array or trie a key.
- */
-static int walk_batches(const struct map_walk *walk, char *keys, char *values,
+struct buffers {
+	char *keys;
+	char *values;
+};
+
+/* One key more than a batch: the single walk keeps the last one and the next. */
+static int buffers_new(const struct map_walk *walk, struct buffers *buffers)
+{
+	buffers->keys = malloc((walk->batch + 1UL) * walk->key_size);
+	buffers->values = malloc((size_t)walk->batch * walk->value_size);
+	return buffers->keys && buffers->values ? 0 : -ENOMEM;
+}
+
+static void buffers_free(struct buffers *buffers)
+{
+	free(buffers->keys);
+	free(buffers->values);
+}
+
+/* The cursor of a hash is 4 bytes, that of an array or trie a key. */
+static int walk_batches(const struct map_walk *walk, const struct buffers *buffers,
 			int (*visit)(const void *, const void *, uint32_t, void *), void *context)
 {
 	LIBBPF_OPTS(bpf_map_batch_opts, options);
@@ -262,15 +289,15 @@ static int walk_batches(const struct map_walk *walk, char *keys, char *values,
 	while (!err && !ended) {
 		__u32 count = walk->batch;
 
-		if (bpf_map_lookup_batch(walk->fd, started ? cursor : NULL, cursor, keys, values,
-					 &count, &options)) {
+		if (bpf_map_lookup_batch(walk->fd, started ? cursor : NULL, cursor, buffers->keys,
+					 buffers->values, &count, &options)) {
 			if (errno != ENOENT)
 				return started ? -errno : -EOPNOTSUPP;
 			ended = true;
 		}
 		started = true;
 		if (count)
-			err = visit(keys, values, count, context);
+			err = visit(buffers->keys, buffers->values, count, context);
 	}
 	return err;
 }
@@ -279,17 +306,56 @@ int map_walk(const struct map_walk *walk,
 	     int (*visit)(const void *keys, const void *values, uint32_t count, void *context),
 	     void *context)
 {
-	/* one key more: the single walk keeps the last one and the next */
-	char *keys = malloc((walk->batch + 1UL) * walk->key_size);
-	char *values = malloc((size_t)walk->batch * walk->value_size);
-	int err = -ENOMEM;
+	struct buffers buffers;
+	int err = buffers_new(walk, &buffers);
 
-	if (keys && values) {
-		err = walk_batches(walk, keys, values, visit, context);
+	if (!err) {
+		err = walk_batches(walk, &buffers, visit, context);
 		if (err == -EOPNOTSUPP)
-			err = walk_singly(walk, keys, values, visit, context);
+			err = walk_singly(walk, buffers.keys, buffers.values, visit, context);
 	}
-	free(keys);
-	free(values);
+	buffers_free(&buffers);
+	return err;
+}
+
+/* A batch goes on behind the key it is given: for the first element that is none. */
+static int read_range(const struct map_walk *walk, const struct buffers *buffers, uint32_t first,
+		      uint32_t count)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, options);
+	uint32_t before = first - 1, cursor;
+	uint32_t *keys = (uint32_t *)buffers->keys;
+	__u32 read = count;
+
+	if (!bpf_map_lookup_batch(walk->fd, first ? &before : NULL, &cursor, keys, buffers->values,
+				  &read, &options) ||
+	    errno == ENOENT)
+		if (read == count)
+			return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = first + i;
+		if (bpf_map_lookup_elem(walk->fd, &keys[i], buffers->values + i * walk->value_size))
+			return -errno;
+	}
+	return 0;
+}
+
+int map_walk_range(const struct map_walk *walk, uint32_t first, uint64_t count,
+		   int (*visit)(const void *keys, const void *values, uint32_t count,
+				void *context),
+		   void *context)
+{
+	struct buffers buffers;
+	int err = buffers_new(walk, &buffers);
+
+	for (uint64_t done = 0; !err && done < count;) {
+		uint32_t some = count - done < walk->batch ? count - done : walk->batch;
+
+		err = read_range(walk, &buffers, first + done, some);
+		if (!err)
+			err = visit(buffers.keys, buffers.values, some, context);
+		done += some;
+	}
+	buffers_free(&buffers);
 	return err;
 }

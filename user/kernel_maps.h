@@ -31,7 +31,8 @@ const struct map_shape *map_shape(enum map_index index);
 /* Elements of a map. */
 uint32_t map_elements(enum map_index index, const struct meta *meta);
 
-/* What the maps made for `meta` take, bytes, about: tables only. */
+/* What the maps made for `meta` take, bytes, about; of the states alone, and of all. */
+uint64_t maps_table_bytes(const struct meta *meta, unsigned int cpus);
 uint64_t maps_bytes(const struct meta *meta, unsigned int cpus);
 
 /* Make a map that is user space's own. Returns its fd or -errno. */
@@ -64,5 +65,11 @@ struct map_walk {
 int map_walk(const struct map_walk *walk,
 	     int (*visit)(const void *keys, const void *values, uint32_t count, void *context),
 	     void *context);
+
+/* The same for the elements [first, first + count) of an array. */
+int map_walk_range(const struct map_walk *walk, uint32_t first, uint64_t count,
+		   int (*visit)(const void *keys, const void *values, uint32_t count,
+				void *context),
+		   void *context);
 
 #endif

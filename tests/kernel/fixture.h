@@ -25,6 +25,7 @@
 
 #include "../../user/apply.h"
 #include "../../user/config.h"
+#include "../../user/limiter.h"
 #include "../../user/snapshot.h"
 
 #define FIXTURE __attribute__((unused)) static

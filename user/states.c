@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "../bpf/algo.h"
+#include "../bpf/key.h"
+#include "entries.h"
+#include "kernel_maps.h"
+#include "pins.h"
+#include "states.h"
+
+struct set {
+	struct set_hot hot;
+	struct set_cold cold;
+	uint32_t lock;
+};
+_Static_assert(sizeof(struct set) == SET_BYTES, "set");
+
+/* ---- owners ---- */
+
+static int by_slice(const void *a, const void *b)
+{
+	const struct limit *x = &((const struct owner *)a)->rule;
+	const struct limit *y = &((const struct owner *)b)->rule;
+
+	return (x->slice_base > y->slice_base) - (x->slice_base < y->slice_base);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct limit *x = &((const struct owner *)a)->rule;
+	const struct limit *y = &((const struct owner *)b)->rule;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int by_id_and_order(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+	int order = by_id(a, b);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static void add_owner(struct owners *owners, struct owner owner)
+{
+	owner.order = owners->count;
+	owners->list[owners->count++] = owner;
+}
+
+static void add_policy(struct owners *owners, const struct image_policy *policy)
+{
+	for (uint32_t i = 0; i < policy->policy.count; i++)
+		add_owner(owners, (struct owner){ .policy = policy,
+						  .limit = i,
+						  .rule = policy->policy.limits[i] });
+}
+
+/* Limits of the whole instance come once a policy: the first of them is kept. */
+static void drop_doubles(struct owners *owners)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < owners->count; i++)
+		if (!kept || owners->list[kept - 1].rule.id != owners->list[i].rule.id)
+			owners->list[kept++] = owners->list[i];
+	owners->count = kept;
+}
+
+static int entry_limits(const struct instance *instance, struct owners *owners)
+{
+	struct entry_state *list;
+	size_t count;
+	int err = entries_read(instance, kernel_now_ns(), &list, &count);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < count && owners->count < instance->meta.entry_policies; i++) {
+		struct policy policy;
+
+		if (list[i].entry.kind == ENTRY_LIMIT &&
+		    !bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &list[i].entry.policy,
+					 &policy))
+			add_owner(owners, (struct owner){ .entry = list[i].prefix,
+							  .rule = policy.limits[0] });
+	}
+	free(list);
+	return 0;
+}
+
+/* Entries are read only where one is a limit: there may be a million others. */
+static int any_entry_limit(const struct instance *instance)
+{
+	struct policy *list;
+	uint32_t count;
+	int any = 0, err = entry_policies_read(instance, &list, &count);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < count; i++)
+		any |= list[i].count != 0;
+	free(list);
+	return any;
+}
+
+int owners_read(const struct instance *instance, const struct image *image,
+		const struct image_policy *first, struct owners *owners)
+{
+	size_t most = (image->policy_count + 1) * LIMITS_MAX + instance->meta.entry_policies;
+	int err;
+
+	*owners = (struct owners){ .list = calloc(most, sizeof(*owners->list)) };
+	if (!owners->list)
+		return -ENOMEM;
+	err = any_entry_limit(instance);
+	if (err > 0)
+		err = entry_limits(instance, owners);
+	if (!err && first)
+		add_policy(owners, first);
+	for (size_t i = 0; i < image->policy_count && !err; i++)
+		if (&image->policies[i] != first)
+			add_policy(owners, &image->policies[i]);
+	if (err) {
+		owners_free(owners);
+		return err;
+	}
+	qsort(owners->list, owners->count, sizeof(*owners->list), by_id_and_order);
+	drop_doubles(owners);
+	if (instance->meta.table == TABLE_SETS)
+		qsort(owners->list, owners->count, sizeof(*owners->list), by_slice);
+	return 0;
+}
+
+void owners_free(struct owners *owners)
+{
+	free(owners->list);
+	*owners = (struct owners){};
+}
+
+static unsigned int ways(const struct limit *limit)
+{
+	return limit->flags & LIMIT_WIDE ? SET_WAYS_WIDE : SET_WAYS;
+}
+
+uint64_t owner_capacity(const struct instance *instance, const struct owner *owner)
+{
+	if (instance->meta.table != TABLE_SETS)
+		return 0;
+	if (owner->rule.flags & LIMIT_SHARED)
+		return 1;
+	return ((uint64_t)owner->rule.slice_mask + 1) * ways(&owner->rule);
+}
+
+/* ---- drops that CPUs keep to themselves ---- */
+
+struct tallies {
+	struct tally *list; /* sorted by set */
+	size_t count;
+};
+
+static int by_set(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+
+	return (x->set > y->set) - (x->set < y->set);
+}
+
+static int tallies_read(const struct instance *instance, struct tallies *tallies)
+{
+	size_t cpus = kernel_cpus();
+	int err = 0;
+
+	*tallies = (struct tallies){ .list = calloc(TALLY_SLOTS * cpus, sizeof(struct tally)) };
+	if (!tallies->list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < TALLY_SLOTS && !err; i++) {
+		struct tally *slots = tallies->list + tallies->count;
+
+		if (bpf_map_lookup_elem(instance->maps[MAP_TALLY], &i, slots))
+			err = -errno;
+		else
+			tallies->count += cpus;
+	}
+	if (err)
+		free(tallies->list);
+	else
+		qsort(tallies->list, tallies->count, sizeof(*tallies->list), by_set);
+	return err;
+}
+
+static uint64_t tallies_sum(const struct tallies *tallies, const struct found *found)
+{
+	size_t low = 0, high = tallies->count;
+	uint64_t sum = 0;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (tallies->list[middle].set < found->set)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < tallies->count && tallies->list[low].set == found->set; low++) {
+		const struct tally *slot = &tallies->list[low];
+
+		if (slot->way == found->way && slot->key.hi == found->key.hi &&
+		    slot->key.lo == found->key.lo)
+			sum += slot->count;
+	}
+	return sum;
+}
+
+/* ---- sets ---- */
+
+/*
+ * The key that is all zero (of a shared limit, or ::/64) fits an empty way, and is counted there
+ * without a family.
+ */
+static unsigned int family_of(const struct set *set, const struct owner *owner, unsigned int way)
+{
+	if (set->cold.family[way] || !(set->hot.word[way] || set->cold.dropped[way]))
+		return set->cold.family[way];
+	return owner->rule.flags & LIMIT_SHARED ? 1 : 6;
+}
+
+static bool way_read(const struct set *set, const struct owner *owner, uint32_t index,
+		     unsigned int way, const struct tallies *tallies, struct found *found)
+{
+	bool wide = owner->rule.flags & LIMIT_WIDE;
+	unsigned int family = family_of(set, owner, way);
+
+	if (!family)
+		return false;
+	*found = (struct found){
+		.owner = owner,
+		.key = { .hi = set->hot.key[wide ? 2 * way : way],
+			 .lo = wide ? set->hot.key[2 * way + 1] : 0,
+			 .family = family },
+		.state = { set->hot.word[way], set->cold.extra[way], 0 },
+		.passed = set->cold.passed[way] | (uint64_t)set->cold.passed_high[way] << 32,
+		.dropped = set->cold.dropped[way] | (uint64_t)set->cold.dropped_high[way] << 32,
+		.set = index,
+		.way = way,
+	};
+	found->dropped += tallies_sum(tallies, found);
+	return true;
+}
+
+struct set_walk {
+	const struct owner *owner;
+	const struct tallies *tallies;
+	states_visit visit;
+	void *context;
+};
+
+static int visit_sets(const void *keys, const void *values, uint32_t count, void *context)
+{
+	const struct set_walk *walk = context;
+	const struct set *set = values;
+	const uint32_t *index = keys;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count && !err; i++)
+		for (unsigned int way = 0; way < ways(&walk->owner->rule) && !err; way++) {
+			struct found found;
+
+			if (way_read(&set[i], walk->owner, index[i], way, walk->tallies, &found))
+				err = walk->visit(&found, walk->context);
+		}
+	return err;
+}
+
+static int walk_sets(const struct instance *instance, const struct owners *owners,
+		     states_visit visit, void *context)
+{
+	const struct map_walk range = { instance->maps[MAP_SETS], sizeof(uint32_t), SET_BYTES,
+					8192 };
+	struct tallies tallies;
+	int err = tallies_read(instance, &tallies);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < owners->count && !err; i++) {
+		const struct limit *rule = &owners->list[i].rule;
+		struct set_walk walk = { &owners->list[i], &tallies, visit, context };
+
+		err = map_walk_range(&range, rule->slice_base, (uint64_t)rule->slice_mask + 1,
+				     visit_sets, &walk);
+	}
+	free(tallies.list);
+	return err;
+}
+
+/* ---- the kernel's hash tables ---- */
+
+/* Each CPU of `percpu` has a state of its own: counts are added up, the deepest debt is shown. */
+static void hash_read(const struct instance *instance, const struct owner *owner,
+		      const struct hash_key *key, const void *value, struct found *found)
+{
+	unsigned int copies = instance->meta.table == TABLE_HASH ? 1 : kernel_cpus();
+	const struct hash_state *state = value;
+
+	*found = (struct found){ .owner = owner, .key = { key->hi, key->lo, key->family, 0 } };
+	for (unsigned int i = 0; i < copies; i++) {
+		found->passed += state[i].passed;
+		found->dropped += state[i].dropped;
+		if (state[i].word >= found->state.word)
+			found->state = (struct state){ state[i].word, state[i].extra, 0 };
+	}
+}
+
+static struct map_walk hash_walk(const struct instance *instance)
+{
+	bool hash = instance->meta.table == TABLE_HASH;
+
+	return (struct map_walk){
+		.fd = instance->maps[hash ? MAP_HASH : MAP_PERCPU],
+		.key_size = sizeof(struct hash_key),
+		.value_size = hash ? HASH_CELL_BYTES : sizeof(struct hash_state) * kernel_cpus(),
+		.batch = 4096,
+	};
+}
+
+struct hash_visit {
+	const struct instance *instance;
+	const struct owners *owners;
+	size_t value_size;
+	states_visit visit;
+	void *context;
+};
+
+static int visit_hash(const void *keys, const void *values, uint32_t count, void *context)
+{
+	const struct hash_visit *walk = context;
+	const struct hash_key *key = keys;
+	const char *value = values;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count && !err; i++) {
+		const struct owner wanted = { .rule.id = key[i].limit };
+		const struct owner *owner = bsearch(&wanted, walk->owners->list,
+						    walk->owners->count, sizeof(wanted), by_id);
+		struct found found;
+
+		if (!owner)
+			continue;
+		hash_read(walk->instance, owner, &key[i], value + i * walk->value_size, &found);
+		err = walk->visit(&found, walk->context);
+	}
+	return err;
+}
+
+int states_walk(const struct instance *instance, const struct owners *owners, states_visit visit,
+		void *context)
+{
+	struct map_walk walk = hash_walk(instance);
+	struct hash_visit hash = { instance, owners, walk.value_size, visit, context };
+
+	if (instance->meta.table == TABLE_SETS)
+		return walk_sets(instance, owners, visit, context);
+	return map_walk(&walk, visit_hash, &hash);
+}
+
+/* ---- one state ---- */
+
+static int find_in_hash(const struct instance *instance, const struct owner *owner,
+			const struct key *key, struct found *found)
+{
+	struct hash_key wanted = { key->hi, key->lo, key->family, owner->rule.id };
+	struct map_walk walk = hash_walk(instance);
+	void *value = malloc(walk.value_size);
+	int err = value ? 0 : -ENOMEM;
+
+	if (!err && bpf_map_lookup_elem(walk.fd, &wanted, value))
+		err = errno == ENOENT ? 0 : -errno;
+	else if (!err) {
+		hash_read(instance, owner, &wanted, value, found);
+		err = 1;
+	}
+	free(value);
+	return err;
+}
+
+struct search {
+	const struct key *key;
+	struct found *found;
+};
+
+static int visit_search(const struct found *found, void *context)
+{
+	const struct search *search = context;
+
+	if (found->key.hi != search->key->hi || found->key.lo != search->key->lo ||
+	    found->key.family != search->key->family)
+		return 0;
+	*search->found = *found;
+	return 1;
+}
+
+/* The part of the slice where a key must lie: one set for who may read the secret, else all. */
+static struct owner narrowed(const struct instance *instance, const struct owner *owner,
+			     const struct key *key)
+{
+	struct owner narrow = *owner;
+	struct secret secret;
+	char path[PINS_PATH];
+	uint32_t zero = 0;
+	int fd;
+
+	if (owner->rule.flags & LIMIT_SHARED)
+		return narrow;
+	pins_path(instance->path, map_shape(MAP_SECRET)->name, path);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return narrow;
+	if (!bpf_map_lookup_elem(fd, &zero, &secret)) {
+		uint64_t hash = key_hash(key, secret.word[0], secret.word[1]);
+
+		narrow.rule.slice_base += (uint32_t)hash & narrow.rule.slice_mask;
+		narrow.rule.slice_mask = 0;
+	}
+	close(fd);
+	return narrow;
+}
+
+int states_find(const struct instance *instance, const struct owner *owner, const struct key *key,
+		struct found *found)
+{
+	struct search search = { key, found };
+	struct owner narrow;
+	struct owners one = { &narrow, 1 };
+	int err;
+
+	if (instance->meta.table != TABLE_SETS)
+		return find_in_hash(instance, owner, key, found);
+	narrow = narrowed(instance, owner, key);
+	err = walk_sets(instance, &one, visit_search, &search);
+	if (err == 1)
+		found->owner = owner;
+	return err;
+}
+
+static int ring_of_set(const struct instance *instance, const struct found *found,
+		       struct log_ring *ring)
+{
+	const struct limit *rule = &found->owner->rule;
+	uint32_t index = rule->log_base + found->set - rule->slice_base;
+	struct log_set rings;
+
+	if (bpf_map_lookup_elem(instance->maps[MAP_LOGS], &index, &rings))
+		return -errno;
+	*ring = rings.way[found->way];
+	return 0;
+}
+
+/* On more CPUs than one, the ring with the newest packet. */
+static int ring_of_hash(const struct instance *instance, const struct found *found,
+			struct log_ring *ring)
+{
+	bool hash = instance->meta.table == TABLE_HASH;
+	struct hash_key key = { found->key.hi, found->key.lo, found->key.family,
+				found->owner->rule.id };
+	unsigned int copies = hash ? 1 : kernel_cpus();
+	struct log_ring *rings = calloc(copies, sizeof(*rings));
+	uint64_t newest = 0;
+	int err = rings ? 0 : -ENOMEM;
+
+	if (!err && bpf_map_lookup_elem(instance->maps[hash ? MAP_HASH_LOGS : MAP_PERCPU_LOGS],
+					&key, rings))
+		err = errno == ENOENT ? 0 : -errno;
+	for (unsigned int i = 0; i < copies && !err; i++)
+		for (unsigned int j = 0; j < LOG_SLOTS; j++)
+			if (rings[i].at[j] > newest) {
+				newest = rings[i].at[j];
+				*ring = rings[i];
+			}
+	free(rings);
+	return err;
+}
+
+int states_ring(const struct instance *instance, const struct found *found, struct log_ring *ring)
+{
+	memset(ring, 0, sizeof(*ring));
+	if (found->owner->rule.algorithm != ALGO_SLIDING_LOG)
+		return 0;
+	if (instance->meta.table == TABLE_SETS)
+		return ring_of_set(instance, found, ring);
+	return ring_of_hash(instance, found, ring);
+}
