@@ -44,7 +44,10 @@ static __always_inline int word_outcome(const struct limit *limit, __u64 word,
 	return OUTCOME_OPEN;
 }
 
-/* Charge a state that the source owns; with a ban on the limit, a refusal begins it. */
+/*
+ * Charge a state that the source owns; with a ban on the limit, a refusal begins it. A packet that
+ * could never pass says nothing of a rate: it begins none, whether or not the source is known.
+ */
 static __always_inline int charge_state(const struct limit *limit, struct state *state,
 					struct log_ring *ring, const struct charge *charge)
 {
@@ -52,7 +55,7 @@ static __always_inline int charge_state(const struct limit *limit, struct state 
 		return OUTCOME_GRANTED;
 	if (state_banned(state->word, charge->now))
 		return OUTCOME_BANNED;
-	if (limit->ban_ns)
+	if (limit->ban_ns && charge->cost <= limit->burst)
 		state_ban(limit, state, charge->now);
 	return OUTCOME_REFUSED;
 }
