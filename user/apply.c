@@ -126,20 +126,22 @@ static int write_policies(const struct change *change)
 	return err;
 }
 
+/* The kernel keeps an array's values 8 bytes apart, and shows them so where the map is mapped. */
 static int write_services(const struct change *change)
 {
-	size_t half = SERVICE_ROWS * sizeof(uint32_t);
-	char *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    change->instance->maps[MAP_SERVICES], 0);
-	char *idle = memory + change->slot * half;
+	const uint32_t *services = change->image->services;
+	size_t size = 2 * SERVICE_ROWS * sizeof(uint64_t);
+	uint64_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+				change->instance->maps[MAP_SERVICES], 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	if (change->image->services)
-		memcpy(idle, change->image->services, half);
-	else
-		memset(idle, 0, half);
-	munmap(memory, 2 * half);
+	for (size_t i = 0; i < SERVICE_ROWS; i++) {
+		uint32_t mask = services ? services[i] : 0;
+
+		memcpy(&memory[change->slot * SERVICE_ROWS + i], &mask, sizeof(mask));
+	}
+	munmap(memory, size);
 	return 0;
 }
 
