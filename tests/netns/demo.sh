@@ -92,6 +92,7 @@ demonstrate() {
 	network
 	add_sources "${quiet[@]}"
 	talk serve 9 >/dev/null &
+	rate=$(weir dump --default | sed -n 's/.*name: packets, rate: \([^,]*\),.*/\1/p')
 	echo "+ weir attach wan0"
 	weir attach wan0
 	echo

@@ -52,12 +52,12 @@ flood_is_held() { # FLOOD'S OPTIONS
 		policies:
 		  - name: everyone
 		    sources: [0.0.0.0/0, "::/0"]
-		    limits: [{rate: 100k/s, burst: 50k}]
+		    limits: [{rate: 20k/s, burst: 10k}]
 	YAML
 	local before allowed rate
 	before=$(stack_packets)
 	send_flood --count 4000000 "$@" >"$scratch/flood"
-	allowed=$(jq '50000 + 100000 * .seconds' "$scratch/flood")
+	allowed=$(jq '10000 + 20000 * .seconds' "$scratch/flood")
 	rate=$(jq '.sent / .seconds | floor' "$scratch/flood")
 	note "offered $rate packets/s, allowed ${allowed%.*}, granted $(reason granted)"
 	within "packets granted" "$(reason granted)" "$(jq -n "$allowed * 0.99")" \
