@@ -117,6 +117,9 @@ int option_duration(const struct command *command, enum option_id id, uint64_t o
 /* `return usage(message, "...")`: the words can't be understood. */
 int usage(struct message *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds the verb's usage as hint; returns VERB_USAGE. */
+int usage_hint(const struct command *command, struct message *message);
+
 /* The number of words must be in [least, most]; else VERB_USAGE, and the verb's usage as hint. */
 int words_expect(const struct command *command, int least, int most, struct message *message);
 

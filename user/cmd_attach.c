@@ -71,8 +71,7 @@ static int read_interfaces(struct job *job, const struct ruleset *ruleset, struc
 	}
 	if (!count) {
 		usage(message, "no interface is named");
-		return message_hint(message, VERB_USAGE, "usage: weir attach %s",
-				    job->command->verb->usage);
+		return usage_hint(job->command, message);
 	}
 	job->interfaces = calloc(count, sizeof(*job->interfaces));
 	for (size_t i = 0; job->interfaces && i < count; i++) {

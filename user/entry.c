@@ -213,7 +213,7 @@ int entry_read(enum entry_kind kind, int argc, char **argv, const struct ruleset
 		err = entry_read_duration(words.count, words.at, &spec.for_ns, message);
 	if (!err)
 		*entry = spec;
-	return err;
+	return err == -ERANGE ? -EINVAL : err;
 }
 
 int entry_limit_read(const char *text, const struct prefix *prefix, const struct ruleset *ruleset,

@@ -123,8 +123,7 @@ static int check_options(const struct command *command, struct message *message)
 		if (!command->option[i] || (verb->options & (1ULL << i)))
 			continue;
 		usage(message, "`weir %s` takes no option --%s", verb->name, option_name(i));
-		return message_hint(message, VERB_USAGE, "usage: weir %s %s", verb->name,
-				    verb->usage);
+		return usage_hint(command, message);
 	}
 	return check_instance(command->instance, message);
 }

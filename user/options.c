@@ -83,6 +83,14 @@ int usage(struct message *message, const char *format, ...)
 	return VERB_USAGE;
 }
 
+int usage_hint(const struct command *command, struct message *message)
+{
+	const struct verb *verb = command->verb;
+
+	return message_hint(message, VERB_USAGE, "usage: weir %s%s%s", verb->name,
+			    *verb->usage ? " " : "", verb->usage);
+}
+
 int words_expect(const struct command *command, int least, int most, struct message *message)
 {
 	const char *name = command->verb->name;
@@ -94,7 +102,7 @@ int words_expect(const struct command *command, int least, int most, struct mess
 		      name);
 	else
 		usage(message, "`weir %s` needs more words", name);
-	return message_hint(message, VERB_USAGE, "usage: weir %s %s", name, command->verb->usage);
+	return usage_hint(command, message);
 }
 
 static void long_options(struct option *list)

@@ -7,7 +7,7 @@
 #include "words.h"
 
 enum {
-	WORDS_SHOWN = 24,
+	WORDS_SHOWN = 8,
 	WORD_LONGEST = 32, /* longer words are no typing errors of ours */
 };
 
