@@ -66,8 +66,12 @@ static void print_cell(const char *text, int wide, bool right, bool last, FILE *
 static void print_row(const struct columns *columns, const char *const *cells, const int *wide,
 		      FILE *out)
 {
-	for (size_t i = 0; i < columns->count; i++)
-		print_cell(cells[i], wide[i], columns->right[i], i + 1 == columns->count, out);
+	size_t count = columns->count;
+
+	while (count > 1 && !*cells[count - 1])
+		count--;
+	for (size_t i = 0; i < count; i++)
+		print_cell(cells[i], wide[i], columns->right[i], i + 1 == count, out);
 }
 
 void columns_print(struct columns *columns, bool bold, FILE *out)

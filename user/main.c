@@ -29,6 +29,9 @@ static const struct verb verbs[] = {
 	{ "detach", cmd_detach, OPTION(ALL), "IFACE... | --all",
 	  "stop protecting; --all removes the instance" },
 	{ "check", cmd_check, 0, "FILE", "read a policy file and say what is wrong with it" },
+	{ "apply", cmd_apply, OPTION(DRY_RUN) | OPTION(CONFIRM) | OPTION(FLUSH) | OPTION(OBSERVE),
+	  "FILE [--dry-run] [--observe] [--flush] [--confirm SECONDS]",
+	  "put a policy file in force, whole or not at all" },
 	{ "confirm", cmd_confirm, 0, "", "keep what was applied with --confirm" },
 	{ "dump", cmd_dump, OPTION(DEFAULT), "[--default]",
 	  "print the policy in force as a file that apply takes" },
@@ -38,6 +41,14 @@ static const struct verb verbs[] = {
 	  "drop all packets of a prefix" },
 	{ "allow", cmd_allow, 0, "PREFIX [for DURATION]", "pass all packets of a prefix" },
 	{ "remove", cmd_remove, 0, "PREFIX", "undo limit, block or allow" },
+	{ "status", cmd_status, 0, "", "is this machine protected?" },
+	{ "stats", cmd_stats, OPTION(INTERVAL) | OPTION(COUNT), "[--interval SECONDS] [--count N]",
+	  "counters by policy, limit and reason" },
+	{ "source", cmd_source, OPTION(TOP) | OPTION(BY) | OPTION(ALL),
+	  "list [--top N] [--by dropped|passed|debt] | show ADDR | forget ADDR|--all",
+	  "what is remembered of sources" },
+	{ "explain", cmd_explain, 0, "ADDR [proto P] [dport N] [len N] [syn]",
+	  "how such a packet would be judged now" },
 	{ "replay", cmd_replay, OPTION(POLICY) | OPTION(SUGGEST) | OPTION(TOP),
 	  "FILE.pcap[ng] [--policy FILE] [--top N] [FILTER...] | FILE --suggest [--policy FILE]",
 	  "what a policy would have done to a capture; limits for it" },
@@ -130,7 +141,7 @@ static int check_options(const struct command *command, struct message *message)
 
 static int run(struct command *command, struct message *message)
 {
-	const char *word = "help";
+	const char *word = "status";
 	int err;
 
 	if (command->version) {
