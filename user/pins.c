@@ -176,9 +176,13 @@ int pins_lock(const char *directory, struct message *message)
 	return message_set(message, err, "cannot lock %s: %s", directory, strerror(-err));
 }
 
-static int unlink_pin(const char *pin, void *context)
+/* Marks that a verb left are empty directories. */
+static int remove_pin(const char *pin, void *context)
 {
-	pins_remove(context, pin);
+	char path[PINS_PATH];
+
+	pins_path(context, pin, path);
+	remove(path);
 	return 0;
 }
 
@@ -187,7 +191,7 @@ int pins_remove_directory(const char *path)
 	char directory[PINS_PATH];
 
 	snprintf(directory, sizeof(directory), "%s", path);
-	pins_each(directory, "", unlink_pin, directory);
+	pins_each(directory, "", remove_pin, directory);
 	if (rmdir(directory) && errno != ENOENT)
 		return -errno;
 	return 0;

@@ -203,7 +203,7 @@ static int states_of(const struct instance *instance, const struct owners *owner
 	for (size_t i = 0; i < owners->count && !err; i++) {
 		const struct owner *owner = &owners->list[i];
 		struct key key = limit_key(&owner->rule, address);
-		struct found found;
+		struct found found = {};
 		int there;
 
 		if (!concerns(owner, policy, address))
