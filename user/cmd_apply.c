@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "difference.h"
@@ -16,26 +17,26 @@ struct preview {
 	struct impact impact;
 };
 
+static int add_state(const struct source_state *state, void *context)
+{
+	return impact_add(context, state);
+}
+
 static int read_impact(const struct running *running, const struct ruleset *ruleset, bool flush,
 		       struct impact *impact, struct message *message)
 {
 	struct capacity room = instance_capacity(&running->instance);
-	struct source_state *states;
 	struct image *image;
-	size_t count;
 	int err;
 
 	err = image_next(ruleset, kernel_cpus(), &room, running->image, flush, &image, message);
 	if (err)
 		return err;
-	err = sources_top(&running->instance, running->image, ORDER_DEBT, SIZE_MAX, &states,
-			  &count);
-	if (err) {
-		message_set(message, err, "the states can't be read");
-	} else {
-		impact_read(states, count, image, kernel_now_ns(), impact);
-		free(states);
-	}
+	impact_start(image, kernel_now_ns(), impact);
+	err = sources_walk(&running->instance, running->image, add_state, impact);
+	if (err)
+		message_set(message, err, "the states can't be read: %s", strerror(-err));
+	impact_finish(impact);
 	image_free(image);
 	return err;
 }

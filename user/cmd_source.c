@@ -72,7 +72,7 @@ static int source_list(struct command *command, struct message *message)
 {
 	enum source_order order;
 	struct running running;
-	uint64_t top;
+	uint64_t top = 0;
 	int err;
 
 	err = words_expect(command, 1, 1, message);

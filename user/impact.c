@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "impact.h"
@@ -55,30 +56,51 @@ static bool refused_after(const struct source_state *state, const struct image *
 	return rule && rule_refuses(rule, state, now);
 }
 
-static int by_source(const void *a, const void *b)
-{
-	const struct source_state *x = a, *y = b;
+struct impact_source {
+	struct prefix source;
+	bool refused;
+};
 
-	return prefix_compare(&x->source, &y->source);
+void impact_start(const struct image *after, uint64_t now, struct impact *impact)
+{
+	*impact = (struct impact){ .after = after, .now = now };
 }
 
-void impact_read(struct source_state *states, size_t count, const struct image *after, uint64_t now,
-		 struct impact *impact)
+int impact_add(struct impact *impact, const struct source_state *state)
 {
-	*impact = (struct impact){ 0 };
-	if (!count)
-		return;
-	qsort(states, count, sizeof(*states), by_source);
-	for (size_t i = 0, next; i < count; i = next) {
-		bool live = false, refused = false;
+	if (impact->count == impact->room) {
+		size_t room = impact->room ? 2 * impact->room : 1024;
+		struct impact_source *list = reallocarray(impact->list, room, sizeof(*list));
 
-		for (next = i; next < count && !by_source(&states[i], &states[next]); next++) {
-			const struct source_state *state = &states[next];
-
-			live |= state_live(&state->rule, state->state.word, now);
-			refused |= refused_after(state, after, now);
-		}
-		impact->live += live;
-		impact->refused += live && refused;
+		if (!list)
+			return -ENOMEM;
+		impact->list = list;
+		impact->room = room;
 	}
+	impact->list[impact->count++] =
+		(struct impact_source){ state->source,
+					refused_after(state, impact->after, impact->now) };
+	return 0;
+}
+
+void impact_finish(struct impact *impact)
+{
+	struct impact_source *list = impact->list;
+
+	if (impact->count)
+		qsort(list, impact->count, sizeof(*list), prefix_compare);
+	for (size_t i = 0, next; i < impact->count; i = next) {
+		bool refused = false;
+
+		for (next = i; next < impact->count; next++) {
+			if (prefix_compare(&list[i], &list[next]))
+				break;
+			refused |= list[next].refused;
+		}
+		impact->live++;
+		impact->refused += refused;
+	}
+	free(list);
+	impact->list = NULL;
+	impact->count = impact->room = 0;
 }

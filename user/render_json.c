@@ -234,7 +234,7 @@ json_t *json_sources(const struct source_view *list, size_t count)
 		const struct source_view *view = &list[i];
 		json_t *object = json_object();
 
-		set(object, "source", json_prefix(&view->source));
+		set(object, "source", json_address(&view->source));
 		if (view->policy)
 			set_text(object, "policy", view->policy);
 		else

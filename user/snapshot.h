@@ -92,6 +92,13 @@ enum source_order {
 int sources_top(const struct instance *instance, const struct image *image, enum source_order order,
 		size_t top, struct source_state **list, size_t *count);
 
+/*
+ * Every state that says something, in no order; shared limits are left out. A nonzero return of
+ * visit ends the walk and is returned.
+ */
+int sources_walk(const struct instance *instance, const struct image *image,
+		 int (*visit)(const struct source_state *state, void *context), void *context);
+
 /* The states of one address under every limit that has one for it. */
 int sources_of(const struct instance *instance, const struct image *image,
 	       const struct prefix *address, struct source_state **list, size_t *count);

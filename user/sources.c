@@ -79,7 +79,7 @@ struct ranked {
 
 struct heap {
 	struct ranked *list;
-	size_t count, most;
+	size_t count, room, most;
 	enum source_order order;
 	uint64_t now;
 };
@@ -120,6 +120,19 @@ static uint64_t rank_of(const struct heap *heap, const struct found *found)
 	}
 }
 
+/* `most` may be far more than there are. */
+static int make_room(struct heap *heap)
+{
+	size_t room = heap->room ? 2 * heap->room : 64;
+	struct ranked *list = reallocarray(heap->list, room, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	heap->list = list;
+	heap->room = room;
+	return 0;
+}
+
 static int visit_top(const struct found *found, void *context)
 {
 	struct heap *heap = context;
@@ -128,6 +141,10 @@ static int visit_top(const struct found *found, void *context)
 	if (!ranked.rank || (found->owner->rule.flags & LIMIT_SHARED))
 		return 0;
 	if (heap->count < heap->most) {
+		int err = heap->count == heap->room ? make_room(heap) : 0;
+
+		if (err)
+			return err;
 		heap->list[heap->count] = ranked;
 		sift_up(heap, heap->count++);
 	} else if (ranked.rank > heap->list[0].rank) {
@@ -170,15 +187,49 @@ int sources_top(const struct instance *instance, const struct image *image, enum
 
 	if (err)
 		return err;
-	heap.list = calloc(top + 1, sizeof(*heap.list));
-	err = heap.list ? 0 : -ENOMEM;
-	if (!err && top)
+	if (top)
 		err = states_walk(instance, &owners, visit_top, &heap);
 	if (!err) {
 		qsort(heap.list, heap.count, sizeof(*heap.list), largest_first);
 		err = describe_all(instance, &heap, list, count);
 	}
 	free(heap.list);
+	owners_free(&owners);
+	return err;
+}
+
+/* ---- all ---- */
+
+struct walk {
+	const struct instance *instance;
+	uint64_t now;
+	int (*visit)(const struct source_state *state, void *context);
+	void *context;
+};
+
+static int visit_live(const struct found *found, void *context)
+{
+	const struct limit *rule = &found->owner->rule;
+	const struct walk *walk = context;
+	struct source_state state;
+	int err;
+
+	if ((rule->flags & LIMIT_SHARED) || !state_live(rule, found->state.word, walk->now))
+		return 0;
+	err = describe(walk->instance, found, &state);
+	return err ? err : walk->visit(&state, walk->context);
+}
+
+int sources_walk(const struct instance *instance, const struct image *image,
+		 int (*visit)(const struct source_state *state, void *context), void *context)
+{
+	struct walk walk = { instance, kernel_now_ns(), visit, context };
+	struct owners owners;
+	int err = owners_read(instance, image, NULL, &owners);
+
+	if (err)
+		return err;
+	err = states_walk(instance, &owners, visit_live, &walk);
 	owners_free(&owners);
 	return err;
 }
