@@ -165,6 +165,8 @@ static uint64_t sliding_window_retry_ns(const struct limit *limit, const struct 
 	struct window window = window_at(limit, state, now);
 	uint64_t after = window_room_after(limit, window, cost), at;
 
+	if (!after) /* even if the window is yet to begin, by a clock that is behind */
+		return 0;
 	for (int i = 0; i < 2 && after == limit->interval_ns; i++) {
 		window = (struct window){ window.number + 1, 0, window.current };
 		after = window_room_after(limit, window, cost);
