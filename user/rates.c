@@ -16,6 +16,11 @@ static uint64_t grown(uint64_t before, uint64_t now)
 	return now >= before ? now - before : now;
 }
 
+static double seconds_between(uint64_t from_ns, uint64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / NS_PER_SEC;
+}
+
 static struct speed speed_between(const struct counter *before, const struct counter *now,
 				  double seconds)
 {
@@ -81,8 +86,23 @@ static const struct source_rates *source_before(const struct rates *last,
 	return NULL;
 }
 
+/*
+ * A table is read in some tenths of a second, so a state may be younger than `now`. No bucket
+ * keeps a packet waiting longer than that packet's tokens take.
+ */
+static uint64_t retry_ns(const struct source_state *state, uint64_t now, uint64_t cost)
+{
+	uint64_t retry = state_retry_ns(&state->rule, &state->state, &state->ring, now, cost);
+	uint64_t most = token_time(&state->rule, cost).ns + 1;
+
+	if (state->rule.algorithm != ALGO_TOKEN_BUCKET || retry == UINT64_MAX ||
+	    state_banned(state->state.word, now))
+		return retry;
+	return retry < most ? retry : most;
+}
+
 static void source_between(const struct source_state *state, uint64_t now, const struct rates *last,
-			   double seconds, struct source_rates *rates)
+			   struct source_rates *rates)
 {
 	uint64_t cost = state->rule.flags & LIMIT_BYTES ? FRAME_BYTES : 1;
 	uint64_t until = state->state.word & ~STATE_BANNED;
@@ -93,15 +113,16 @@ static void source_between(const struct source_state *state, uint64_t now, const
 	rates->passed = state->passed;
 	rates->dropped = state->dropped;
 	rates->remaining = state_remaining(&state->rule, &state->state, &state->ring, now);
-	rates->retry_ns = state_retry_ns(&state->rule, &state->state, &state->ring, now, cost);
+	rates->retry_ns = retry_ns(state, now, cost);
 	if (state_banned(state->state.word, now))
 		rates->ban_ns = until - now;
 	rates->debt_ns = rates->ban_ns ? rates->ban_ns : rates->retry_ns;
 	if (!rates->ban_ns && state->rule.algorithm == ALGO_TOKEN_BUCKET)
 		rates->debt_ns = until > now ? until - now : 0;
 	before = source_before(last, rates);
-	if (before && seconds > 0)
-		rates->drops = (double)grown(before->dropped, rates->dropped) / seconds;
+	if (before && now > last->sources_ns)
+		rates->drops = (double)grown(before->dropped, rates->dropped) /
+			       seconds_between(last->sources_ns, now);
 }
 
 static int rates_allocate(const struct snapshot *now, size_t source_count, struct rates *rates)
@@ -117,19 +138,19 @@ static int rates_allocate(const struct snapshot *now, size_t source_count, struc
 	return 0;
 }
 
-int rates_between(const struct snapshot *before, const struct snapshot *now,
-		  const struct source_state *sources, size_t source_count, const struct rates *last,
-		  struct rates *rates)
+int rates_between(const struct snapshot *before, const struct rates_sample *sample,
+		  const struct rates *last, struct rates *rates)
 {
-	struct rates made = { .time_ns = now->time_ns };
+	const struct snapshot *now = sample->snapshot;
+	struct rates made = { .time_ns = now->time_ns, .sources_ns = sample->sources_ns };
 	double seconds;
-	int err = rates_allocate(now, source_count, &made);
+	int err = rates_allocate(now, sample->source_count, &made);
 
 	if (err)
 		return err;
 	if (before && now->time_ns > before->time_ns)
 		made.span_ns = now->time_ns - before->time_ns;
-	seconds = (double)made.span_ns / NS_PER_SEC;
+	seconds = seconds_between(0, made.span_ns);
 	made.passed = speed_between(before ? &before->passed : NULL, &now->passed, seconds);
 	made.dropped = speed_between(before ? &before->dropped : NULL, &now->dropped, seconds);
 	for (int i = 0; i < REASON_COUNT; i++)
@@ -138,8 +159,8 @@ int rates_between(const struct snapshot *before, const struct snapshot *now,
 	for (size_t i = 0; i < now->policy_count; i++)
 		policy_between(before ? policy_named(before, i, now->policies[i].name) : NULL,
 			       &now->policies[i], seconds, &made.policies[i]);
-	for (size_t i = 0; i < source_count; i++)
-		source_between(&sources[i], now->time_ns, last, seconds, &made.sources[i]);
+	for (size_t i = 0; i < sample->source_count; i++)
+		source_between(&sample->sources[i], sample->sources_ns, last, &made.sources[i]);
 	*rates = made;
 	return 0;
 }

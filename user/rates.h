@@ -39,7 +39,8 @@ struct source_rates {
 };
 
 struct rates {
-	uint64_t time_ns; /* of the later snapshot */
+	uint64_t time_ns;    /* of the later snapshot */
+	uint64_t sources_ns; /* when reading the table began */
 	uint64_t span_ns;
 	struct speed passed, dropped;
 	struct speed reasons[REASON_COUNT];
@@ -49,14 +50,21 @@ struct rates {
 	size_t source_count;
 };
 
+/* What was read at one time; the table takes a while, so it has a time of its own. */
+struct rates_sample {
+	const struct snapshot *snapshot;
+	const struct source_state *sources;
+	size_t source_count;
+	uint64_t sources_ns;
+};
+
 /*
- * From the sample before (NULL for the first: all speeds 0) to this one. `last` gives the drops
- * that sources had then, may be NULL. Counters that went back were started anew: they count from
- * 0. 0 or -ENOMEM, *rates untouched.
+ * From the snapshot before (NULL for the first: all speeds 0) to this sample. `last` gives the
+ * drops that sources had then, may be NULL. Counters that went back were started anew: they count
+ * from 0. 0 or -ENOMEM, *rates untouched.
  */
-int rates_between(const struct snapshot *before, const struct snapshot *now,
-		  const struct source_state *sources, size_t source_count, const struct rates *last,
-		  struct rates *rates);
+int rates_between(const struct snapshot *before, const struct rates_sample *sample,
+		  const struct rates *last, struct rates *rates);
 void rates_free(struct rates *rates);
 
 #endif

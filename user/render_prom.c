@@ -239,7 +239,7 @@ static void put_snapshot(const struct prom_page *page, FILE *out)
 		   snapshot->entry_count);
 	put_single(page, out,
 		   &(struct family){ "weir_events_lost", "counter",
-				     "Sampled drops that found no room on the way to a reader." },
+				     "Drops not sampled while they were watched." },
 		   snapshot->events_lost);
 	put_top(page, out);
 }

@@ -16,6 +16,7 @@ enum layout {
 	LIMIT_COLUMN = 22,  /* width of policy/limit, on a narrow screen */
 	POLICY_COLUMNS = 7, /* of numbers */
 	SOURCE_COLUMNS = 4,
+	DIGITS = 12, /* of a number in JSON: a rate of 100 Gbit/s and a digit behind the point */
 };
 
 static const wchar_t blocks[] = L" \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588";
@@ -103,7 +104,8 @@ static void draw_title(const struct top *top, struct screen *screen)
 		snprintf(every, sizeof(every), " PAUSED");
 	else
 		snprintf(every, sizeof(every), " every %.3g s",
-			 (double)top->interval_ns / NS_PER_SEC);
+			 (double)(top->rates.span_ns ? top->rates.span_ns : top->interval_ns) /
+				 NS_PER_SEC);
 	screen_put(screen, 0, screen->columns - (int)strlen(every), STYLE_TITLE, "%s", every);
 }
 
@@ -403,7 +405,9 @@ int render_top_json(const struct rates *rates, const char *instance, bool pretty
 		(json_int_t)rates->time_ns, "interval_ns", (json_int_t)rates->span_ns, "passed",
 		json_speed(rates->passed), "dropped", json_speed(rates->dropped), "reasons",
 		json_reasons(rates->reasons), "policies", json_policies(rates), "sources", sources);
-	if (!document || json_dumpf(document, out, pretty ? JSON_INDENT(2) : JSON_COMPACT))
+	if (!document ||
+	    json_dumpf(document, out,
+		       (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(DIGITS)))
 		err = -ENOMEM;
 	json_decref(document);
 	fputc('\n', out);
