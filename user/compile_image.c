@@ -50,34 +50,6 @@ static int add_prefixes(struct image *image, const struct ruleset *ruleset)
 	return 0;
 }
 
-int32_t prefix_last(const void *list, size_t count, size_t size, const struct prefix *prefix)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (prefix_compare((const char *)list + middle * size, prefix) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (int32_t)low - 1;
-}
-
-int image_match(const struct image *image, const struct prefix *address, uint8_t *len)
-{
-	const struct image_prefix *list = image->prefixes;
-	int32_t last = prefix_last(list, image->prefix_count, sizeof(*list), address);
-	int32_t found = covering(list, last, address);
-
-	if (found < 0)
-		return -1;
-	if (len)
-		*len = list[found].prefix.len;
-	return (int)list[found].policy;
-}
-
 /* ---- services ---- */
 
 static uint32_t row_of(enum match_kind kind)

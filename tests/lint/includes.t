@@ -40,7 +40,7 @@ my @layers = (
 	  quotes => [qw(own shared pure log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf|cap-ng\.h} },
 	{ name => 'pure-user',
-	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|render_\w+|top|rates|sample|source_map|difference|impact|entry|explain|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest)\.[ch]$},
+	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|limiter_\w+|render_\w+|top|rates|sample|source_map|difference|impact|entry|explain|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
 	{ name => 'running', files => qr{^user/(running|running_\w+|rollback|reader|watch)\.[ch]$},
