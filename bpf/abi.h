@@ -290,7 +290,7 @@ struct live {
 	__u32 entries;		 /* how many entries there are, 0: no lookup */
 	__u32 malformed_pass;
 	__u32 generation;
-	__u32 pad;
+	__u32 nest; /* user space: at most so many entries lie one within the other */
 };
 
 /* What the maps of an instance were made for. */

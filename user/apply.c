@@ -60,8 +60,6 @@ struct change {
 	uint32_t base;	  /* its first policy */
 	int tries[2];	  /* IPv4, IPv6; -1: not made */
 	struct room room;
-	struct entry_state *entries;
-	size_t entry_count;
 };
 
 static int begin(struct change *change)
@@ -75,11 +73,7 @@ static int begin(struct change *change)
 	change->live.malformed_pass = change->image->ruleset->malformed_pass;
 	change->slot = change->live.generation & 1;
 	change->base = change->slot * instance->meta.policies;
-	err = entries_all(instance, &change->entries, &change->entry_count);
-	if (!err)
-		err = room_open(instance, change->old, change->image, change->entries,
-				change->entry_count, &change->room);
-	return err;
+	return room_open(instance, change->old, change->image, &change->room);
 }
 
 static void end(struct change *change)
@@ -88,7 +82,6 @@ static void end(struct change *change)
 		if (change->tries[i] >= 0)
 			close(change->tries[i]);
 	room_close(&change->room);
-	free(change->entries);
 }
 
 static int check_room(const struct change *change, struct message *message)
@@ -308,13 +301,10 @@ static int flush_states(const struct change *change)
 			err = states_clear(change->instance, change->base + i, j,
 					   &policy->limits[j]);
 	}
-	for (size_t i = 0; i < change->entry_count && !err; i++) {
-		uint32_t index = change->entries[i].entry.policy;
-		const struct policy *policy = room_policy(&change->room, index);
-
-		if (change->entries[i].entry.kind == ENTRY_LIMIT && policy)
-			err = states_clear(change->instance, index, 0, &policy->limits[0]);
-	}
+	for (uint32_t i = 0; i < change->room.size && !err; i++)
+		if (change->room.taken[i])
+			err = states_clear(change->instance, room_index(&change->room, i), 0,
+					   &change->room.held[i].limits[0]);
 	return err ? err : states_clear_private(change->instance);
 }
 
@@ -374,8 +364,7 @@ static int retire_counters(const struct change *change)
 
 static int prepare(struct change *change, struct message *message)
 {
-	int err = room_carry_plan(&change->room, change->entries, change->entry_count, change->slot,
-				  message);
+	int err = room_carry_plan(&change->room, change->slot, message);
 
 	if (err)
 		return err;

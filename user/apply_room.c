@@ -25,41 +25,60 @@ static uint32_t first_index(const struct instance *instance)
 	return 2 * instance->meta.policies;
 }
 
-int entry_policies_read(const struct instance *instance, struct policy **list, uint32_t *count)
+/* Elements [first, first + count) of an array map, `size` bytes each. */
+static void *read_elements(int fd, uint32_t first, uint32_t count, size_t size)
 {
-	struct policy *policies = calloc(instance->meta.entry_policies + 1, sizeof(*policies));
+	char *list = calloc(count + 1UL, size);
 
-	if (!policies)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < instance->meta.entry_policies; i++) {
-		uint32_t index = first_index(instance) + i;
+	for (uint32_t i = 0; list && i < count; i++) {
+		uint32_t index = first + i;
 
-		if (bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &index, &policies[i])) {
-			free(policies);
-			return -errno;
+		if (bpf_map_lookup_elem(fd, &index, list + i * size)) {
+			free(list);
+			return NULL;
 		}
 	}
+	return list;
+}
+
+int entry_policies_read(const struct instance *instance, struct policy **list, uint32_t *count)
+{
+	struct policy *policies = read_elements(instance->maps[MAP_POLICIES], first_index(instance),
+						instance->meta.entry_policies, sizeof(*policies));
+
+	if (!policies)
+		return -errno;
 	*list = policies;
 	*count = instance->meta.entry_policies;
 	return 0;
 }
 
-int room_open(const struct instance *instance, const struct image *old, const struct image *image,
-	      const struct entry_state *list, size_t count, struct room *room)
+/* A writer killed half-way leaves a policy that no entry names: it is free. */
+static bool is_taken(const struct room *room, uint32_t at)
 {
-	uint32_t size = instance->meta.entry_policies;
+	struct entry entry;
+
+	return room->held[at].count && entry_at(room->instance, &room->words[at].prefix, &entry) &&
+	       entry.kind == ENTRY_LIMIT && entry.policy == room_index(room, at);
+}
+
+int room_open(const struct instance *instance, const struct image *old, const struct image *image,
+	      struct room *room)
+{
+	int err;
 
 	*room = (struct room){ .instance = instance, .images = { old, image } };
-	room->taken = calloc(size + 1, sizeof(*room->taken));
-	if (!room->taken)
+	err = entry_policies_read(instance, &room->held, &room->size);
+	if (err)
+		return err;
+	room->words =
+		read_elements(instance->maps[MAP_ENTRY_WORDS], 0, room->size, sizeof(*room->words));
+	room->taken = calloc(room->size + 1UL, sizeof(*room->taken));
+	if (!room->words || !room->taken)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t at = list[i].entry.policy - first_index(instance);
-
-		if (list[i].entry.kind == ENTRY_LIMIT && at < size)
-			room->taken[at] = true;
-	}
-	return entry_policies_read(instance, &room->held, &size);
+	for (uint32_t i = 0; i < room->size; i++)
+		room->taken[i] = is_taken(room, i);
+	return 0;
 }
 
 void room_close(struct room *room)
@@ -67,16 +86,20 @@ void room_close(struct room *room)
 	free(room->held);
 	free(room->taken);
 	free(room->next);
-	room->next = NULL;
-	room->held = NULL;
-	room->taken = NULL;
+	free(room->words);
+	*room = (struct room){};
 }
 
 const struct policy *room_policy(const struct room *room, uint32_t index)
 {
 	uint32_t at = index - first_index(room->instance);
 
-	return at < room->instance->meta.entry_policies ? &room->held[at] : NULL;
+	return at < room->size ? &room->held[at] : NULL;
+}
+
+uint32_t room_index(const struct room *room, uint32_t at)
+{
+	return first_index(room->instance) + at;
 }
 
 /* ---- what is in use ---- */
@@ -107,7 +130,7 @@ static void add_image(struct slices *used, const struct image *image, bool logs)
 static void add_held(struct slices *used, const struct room *room, const struct policy *policies,
 		     bool logs)
 {
-	for (uint32_t i = 0; i < room->instance->meta.entry_policies; i++) {
+	for (uint32_t i = 0; i < room->size; i++) {
 		const struct limit *limit = &policies[i].limits[0];
 
 		if (!room->taken[i] || !policies[i].count)
@@ -123,7 +146,7 @@ static void add_held(struct slices *used, const struct room *room, const struct 
 
 static int slices_in_use(const struct room *room, bool held, bool logs, struct slices *used)
 {
-	size_t most = 1 + 2 * (size_t)room->instance->meta.entry_policies;
+	size_t most = 1 + 2 * (size_t)room->size;
 
 	for (int i = 0; i < 2; i++)
 		most += room->images[i] ? room->images[i]->policy_count * LIMITS_MAX : 0;
@@ -201,7 +224,7 @@ static bool *cells_in_use(const struct room *room, bool held)
 	mark(cells, total, 0, CELL_GLOBALS);
 	for (int i = 0; i < 2; i++)
 		mark_image(cells, total, room->images[i]);
-	for (uint32_t i = 0; held && i < room->instance->meta.entry_policies; i++) {
+	for (uint32_t i = 0; held && i < room->size; i++) {
 		if (room->taken[i])
 			mark(cells, total, room->held[i].cells, ROOM_CELLS);
 		if (room->next && room->next[i].count)
@@ -298,7 +321,7 @@ static uint32_t free_id(const struct room *room)
 {
 	uint32_t id = ROOM_FIRST_ID;
 
-	for (uint32_t i = 0; i < room->instance->meta.entry_policies; i++)
+	for (uint32_t i = 0; i < room->size; i++)
 		if (room->taken[i] && room->held[i].limits[0].id >= id)
 			id = room->held[i].limits[0].id + 1;
 	return id >= ROOM_FIRST_ID ? id : ROOM_FIRST_ID;
@@ -306,7 +329,7 @@ static uint32_t free_id(const struct room *room)
 
 static int free_place(const struct room *room, uint32_t *at)
 {
-	for (uint32_t i = 0; i < room->instance->meta.entry_policies; i++)
+	for (uint32_t i = 0; i < room->size; i++)
 		if (!room->taken[i]) {
 			*at = i;
 			return 0;
@@ -364,19 +387,18 @@ int room_place(struct room *room, const struct prefix *prefix, const struct poli
 	return 0;
 }
 
-int room_write(struct room *room, uint32_t index, const struct policy *policy, const char *text)
+int room_write(struct room *room, uint32_t index, const struct policy *policy,
+	       const struct entry_words *words)
 {
 	const int *maps = room->instance->maps;
 	uint32_t at = index - first_index(room->instance);
-	char words[ENTRY_TEXT] = "";
 
-	if (text) {
-		snprintf(words, sizeof(words), "%s", text);
-		if (bpf_map_update_elem(maps[MAP_ENTRY_TEXTS], &at, words, BPF_ANY))
-			return -errno;
-	}
+	if (words && bpf_map_update_elem(maps[MAP_ENTRY_WORDS], &at, words, BPF_ANY))
+		return -errno;
 	if (bpf_map_update_elem(maps[MAP_POLICIES], &index, policy, BPF_ANY))
 		return -errno;
+	if (words)
+		room->words[at] = *words;
 	room->held[at] = *policy;
 	room->taken[at] = policy->count;
 	return 0;
@@ -385,7 +407,7 @@ int room_write(struct room *room, uint32_t index, const struct policy *policy, c
 /* Another entry may go on with the cells and states of the one that is gone. */
 static bool shared_with_another(const struct room *room, uint32_t at)
 {
-	for (uint32_t i = 0; i < room->instance->meta.entry_policies; i++)
+	for (uint32_t i = 0; i < room->size; i++)
 		if (i != at && room->taken[i] && room->held[i].cells == room->held[at].cells)
 			return true;
 	return false;
@@ -394,10 +416,11 @@ static bool shared_with_another(const struct room *room, uint32_t at)
 int room_release(struct room *room, uint32_t index)
 {
 	uint32_t at = index - first_index(room->instance);
+	const struct entry_words no_words = {};
 	const struct policy *policy, none = {};
 	int err = 0;
 
-	if (at >= room->instance->meta.entry_policies || !room->held[at].count)
+	if (at >= room->size || !room->held[at].count)
 		return 0;
 	policy = &room->held[at];
 	if (!shared_with_another(room, at)) {
@@ -407,7 +430,7 @@ int room_release(struct room *room, uint32_t index)
 		if (!err && room->instance->meta.table != TABLE_SETS)
 			err = states_clear(room->instance, index, 0, &policy->limits[0]);
 	}
-	return err ? err : room_write(room, index, &none, "");
+	return err ? err : room_write(room, index, &none, &no_words);
 }
 
 /* ---- under a new image ---- */
@@ -421,8 +444,8 @@ static int service_index(const struct ruleset *ruleset, const char *name)
 }
 
 /* The bit of a service may be another one in the new image: the name counts. */
-static int carry_services(const struct room *room, const struct entry_state *entry,
-			  struct policy *policy, struct message *message)
+static int carry_services(const struct room *room, const struct prefix *at, struct policy *policy,
+			  struct message *message)
 {
 	const struct ruleset *old = room->images[0]->ruleset, *new = room->images[1]->ruleset;
 	char prefix[PREFIX_TEXT];
@@ -438,7 +461,7 @@ static int carry_services(const struct room *room, const struct entry_state *ent
 			message_set(message, -EINVAL,
 				    "the limit set by hand on %s is for the service %s, which the "
 				    "new policy does not have",
-				    units_prefix_text(&entry->prefix, prefix, sizeof(prefix)),
+				    units_prefix_text(at, prefix, sizeof(prefix)),
 				    old->services[i].name);
 			return message_hint(message, -EINVAL, "weir remove %s first", prefix);
 		}
@@ -473,55 +496,53 @@ static int collides(const struct room *room, const struct policy *policy, bool *
 	return err;
 }
 
-static int move_away(struct room *room, const struct entry_state *entry, struct policy *policy)
+static int move_away(struct room *room, const struct prefix *prefix, struct policy *policy)
 {
 	int err;
 
 	policy->limits[0].slice_mask = 0;
-	err = place_slices(room, &entry->prefix, &policy->limits[0]);
+	err = place_slices(room, prefix, &policy->limits[0]);
 	return err ? err : place_cells(room, policy);
 }
 
-static int plan_one(struct room *room, const struct entry_state *entry, uint32_t slot,
-		    struct message *message)
+static int plan_one(struct room *room, uint32_t at, uint32_t slot, struct message *message)
 {
-	uint32_t at = entry->entry.policy - first_index(room->instance);
+	const struct prefix *prefix = &room->words[at].prefix;
 	struct policy *policy = &room->next[at];
 	bool moved = false;
 	int err;
 
 	*policy = room->held[at];
-	err = carry_services(room, entry, policy, message);
+	err = carry_services(room, prefix, policy, message);
 	if (err)
 		return err;
 	policy->services_base = slot * SERVICE_ROWS;
 	policy->generation = slot;
 	err = collides(room, policy, &moved);
 	if (!err && moved)
-		err = move_away(room, entry, policy);
+		err = move_away(room, prefix, policy);
 	return err ? no_room(err, message) : 0;
 }
 
-int room_carry_plan(struct room *room, const struct entry_state *list, size_t count, uint32_t slot,
-		    struct message *message)
+int room_carry_plan(struct room *room, uint32_t slot, struct message *message)
 {
 	int err = 0;
 
-	room->next = calloc(room->instance->meta.entry_policies + 1, sizeof(*room->next));
+	room->next = calloc(room->size + 1UL, sizeof(*room->next));
 	if (!room->next)
 		return no_room(-ENOMEM, message);
 	if (!room->images[0] || !room->images[1])
 		return 0;
-	for (size_t i = 0; i < count && !err; i++)
-		if (list[i].entry.kind == ENTRY_LIMIT && room_policy(room, list[i].entry.policy))
-			err = plan_one(room, &list[i], slot, message);
+	for (uint32_t i = 0; i < room->size && !err; i++)
+		if (room->taken[i])
+			err = plan_one(room, i, slot, message);
 	return err;
 }
 
 static int carry_one(struct room *room, uint32_t at)
 {
 	const struct policy before = room->held[at], *policy = &room->next[at];
-	uint32_t index = first_index(room->instance) + at;
+	uint32_t index = room_index(room, at);
 	bool moved = before.cells != policy->cells ||
 		     before.limits[0].slice_base != policy->limits[0].slice_base;
 	int err = room_write(room, index, policy, NULL);
@@ -538,7 +559,7 @@ int room_carry(struct room *room)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < room->instance->meta.entry_policies && !err; i++)
+	for (uint32_t i = 0; i < room->size && !err; i++)
 		if (room->next[i].count)
 			err = carry_one(room, i);
 	return err;

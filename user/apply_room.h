@@ -14,16 +14,19 @@ struct room {
 	const struct image *images[2]; /* what they own is not free; may be NULL */
 	struct policy *held;	       /* meta.entry_policies of them, as in the map */
 	struct policy *next;	       /* the same under the new image; room_carry_plan */
-	bool *taken;		       /* by an entry */
+	struct entry_words *words;
+	uint32_t size; /* of each array */
+	bool *taken;   /* by an entry that is in its trie */
 };
 
-/* `list` is all entries there are. 0 or -errno; closed also after a failure. */
+/* 0 or -errno; closed also after a failure. */
 int room_open(const struct instance *instance, const struct image *old, const struct image *image,
-	      const struct entry_state *list, size_t count, struct room *room);
+	      struct room *room);
 void room_close(struct room *room);
 
-/* An entry's policy as it is in the room; index is that of the map. */
+/* An entry's policy as it is in the room; index is that of the map, at of the room's arrays. */
 const struct policy *room_policy(const struct room *room, uint32_t index);
+uint32_t room_index(const struct room *room, uint32_t at);
 
 /*
  * Find a policy's place for a limit on `prefix`, and fill in what it owns. before: the policy
@@ -33,8 +36,9 @@ const struct policy *room_policy(const struct room *room, uint32_t index);
 int room_place(struct room *room, const struct prefix *prefix, const struct policy *before,
 	       struct policy *policy, uint32_t *index, bool *fresh, struct message *message);
 
-/* Write the policy and the words it was told by (NULL: as they are). */
-int room_write(struct room *room, uint32_t index, const struct policy *policy, const char *text);
+/* Write the policy and, unless NULL, the words it was told by. */
+int room_write(struct room *room, uint32_t index, const struct policy *policy,
+	       const struct entry_words *words);
 
 /* The entry is gone and no packet is under way to it: keep its counts, empty its policy. */
 int room_release(struct room *room, uint32_t index);
@@ -44,8 +48,7 @@ int room_release(struct room *room, uint32_t index);
  * what it owns. The plan may fail and writes nothing; room_carry follows when all else is ready.
  * slot: of the image's services.
  */
-int room_carry_plan(struct room *room, const struct entry_state *list, size_t count, uint32_t slot,
-		    struct message *message);
+int room_carry_plan(struct room *room, uint32_t slot, struct message *message);
 int room_carry(struct room *room);
 
 #endif

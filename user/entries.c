@@ -14,7 +14,7 @@
 #include "pins.h"
 
 enum entries_size {
-	SCAN_MOST = 65536, /* so many entries are looked through at each change */
+	SCAN_MOST = 16384, /* so many entries are looked through at each change */
 	SCAN_EACH = 4096,  /* more of them: at every such number of entries */
 	FILL_CHUNK = 65536,
 };
@@ -22,7 +22,7 @@ enum entries_size {
 /* ---- reading ---- */
 
 struct listing {
-	struct entry_state *list;
+	struct entry_item *list;
 	size_t count, room;
 	unsigned int family;
 };
@@ -30,7 +30,7 @@ struct listing {
 static int listing_grow(struct listing *listing, size_t by)
 {
 	size_t room = 2 * (listing->count + by);
-	struct entry_state *list;
+	struct entry_item *list;
 
 	if (listing->count + by <= listing->room)
 		return 0;
@@ -63,14 +63,11 @@ static int visit_entries(const void *keys, const void *values, uint32_t count, v
 	const char *key = keys;
 	int err = listing_grow(listing, count);
 
-	for (uint32_t i = 0; i < count && !err; i++) {
-		struct entry_state *out = &listing->list[listing->count++];
-
-		memset(out, 0, sizeof(*out));
-		out->prefix =
-			prefix_of_key(listing->family, key + i * prefix_key_size(listing->family));
-		out->entry = entry[i];
-	}
+	for (uint32_t i = 0; i < count && !err; i++)
+		listing->list[listing->count++] = (struct entry_item){
+			prefix_of_key(listing->family, key + i * prefix_key_size(listing->family)),
+			entry[i]
+		};
 	return err;
 }
 
@@ -86,7 +83,7 @@ static int read_family(const struct instance *instance, unsigned int family,
 }
 
 /* A walk without the lock may meet an entry twice, where its place in the walk was deleted. */
-static size_t drop_doubles(struct entry_state *list, size_t count)
+static size_t drop_doubles(struct entry_item *list, size_t count)
 {
 	size_t kept = 0;
 
@@ -96,7 +93,7 @@ static size_t drop_doubles(struct entry_state *list, size_t count)
 	return kept;
 }
 
-int entries_all(const struct instance *instance, struct entry_state **list, size_t *count)
+int entries_all(const struct instance *instance, struct entry_item **list, size_t *count)
 {
 	struct listing listing = {};
 	int err = read_family(instance, 4, &listing);
@@ -119,29 +116,38 @@ static bool expired(const struct entry *entry, uint64_t now)
 	return entry->expires_ns && entry->expires_ns <= now;
 }
 
-static void read_text(const struct instance *instance, struct entry_state *state)
+static void add_words(const struct instance *instance, struct entry_state *state)
 {
 	uint32_t at = state->entry.policy - 2 * instance->meta.policies;
+	struct entry_words words;
 
-	if (state->entry.kind == ENTRY_LIMIT)
-		bpf_map_lookup_elem(instance->maps[MAP_ENTRY_TEXTS], &at, state->text);
-	state->text[ENTRY_TEXT - 1] = '\0';
+	if (state->entry.kind == ENTRY_LIMIT &&
+	    !bpf_map_lookup_elem(instance->maps[MAP_ENTRY_WORDS], &at, &words))
+		snprintf(state->text, sizeof(state->text), "%s", words.text);
 }
 
 int entries_read(const struct instance *instance, uint64_t now, struct entry_state **list,
 		 size_t *count)
 {
+	struct entry_state *states;
+	struct entry_item *items;
 	size_t all, kept = 0;
-	int err = entries_all(instance, list, &all);
+	int err = entries_all(instance, &items, &all);
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < all; i++) {
-		if (expired(&(*list)[i].entry, now))
+	states = calloc(all + 1, sizeof(*states));
+	for (size_t i = 0; i < all && states; i++) {
+		if (expired(&items[i].entry, now))
 			continue;
-		(*list)[kept] = (*list)[i];
-		read_text(instance, &(*list)[kept++]);
+		states[kept].prefix = items[i].prefix;
+		states[kept].entry = items[i].entry;
+		add_words(instance, &states[kept++]);
 	}
+	free(items);
+	if (!states)
+		return -ENOMEM;
+	*list = states;
 	*count = kept;
 	return 0;
 }
@@ -167,8 +173,7 @@ static bool covering(const struct instance *instance, const struct prefix *prefi
 	return !bpf_map_lookup_elem(trie_fd(instance, prefix), &key, entry);
 }
 
-static bool entry_at(const struct instance *instance, const struct prefix *prefix,
-		     struct entry *entry)
+bool entry_at(const struct instance *instance, const struct prefix *prefix, struct entry *entry)
 {
 	return covering(instance, prefix, entry) && entry->len == prefix->len;
 }
@@ -194,17 +199,6 @@ static int wait_for_packets(const struct instance *instance, const struct prefix
 	return trie_swap(outer_fd(instance, prefix->family), 0, trie_fd(instance, prefix));
 }
 
-static int add_to_count(const struct instance *instance, int64_t change)
-{
-	struct live live;
-	int err = live_read(instance, &live);
-
-	if (err || !change)
-		return err;
-	live.entries = (int64_t)live.entries + change > 0 ? live.entries + change : 0;
-	return live_write(instance, &live);
-}
-
 /* ---- how deep entries nest ---- */
 
 static int too_deep(const struct prefix *const *chain, size_t count, struct message *message)
@@ -220,32 +214,73 @@ static int too_deep(const struct prefix *const *chain, size_t count, struct mess
 	return message_hint(message, -E2BIG, "weir remove one of them first");
 }
 
-/* `list` is sorted: what covers an entry stands before it. Each step may skip some. */
-static int check_nesting(const struct entry_state *list, size_t count, struct message *message)
+/*
+ * `list` is sorted: what covers an entry stands before it. *nest: how many lie one within the
+ * other at most.
+ */
+static int check_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
+			 struct message *message)
 {
 	const struct prefix *chain[ENTRY_NEST + 1];
 	size_t depth = 0;
 
+	*nest = 0;
 	for (size_t i = 0; i < count; i++) {
 		while (depth && !prefix_contains(chain[depth - 1], &list[i].prefix))
 			depth--;
 		chain[depth++] = &list[i].prefix;
 		if (depth > ENTRY_NEST)
 			return too_deep(chain, depth, message);
+		if (depth > *nest)
+			*nest = depth;
 	}
 	return 0;
 }
 
 /* ---- a change of one entry ---- */
 
-/* What one change knows: the room of limits is opened only where one is concerned. */
+/* What one change knows and does to the whole. */
 struct edit {
 	struct instance *instance;
-	const struct image *image;
 	uint64_t now;
 	struct room room;
+	struct live live;
 	int64_t count_change;
 };
+
+static int cannot(int err, const char *what, struct message *message)
+{
+	return message_set(message, err, "cannot %s the entries: %s", what, strerror(-err));
+}
+
+static int edit_begin(struct edit *edit, struct instance *instance, const struct image *image,
+		      struct message *message)
+{
+	int err;
+
+	*edit = (struct edit){ .instance = instance, .now = kernel_now_ns() };
+	err = live_read(instance, &edit->live);
+	if (!err)
+		err = room_open(instance, NULL, image, &edit->room);
+	return err ? cannot(err, "read", message) : 0;
+}
+
+/* What was changed is counted, whether all went well or not. Returns the first error. */
+static int edit_end(struct edit *edit, int err, struct message *message)
+{
+	struct live now;
+	int counted = live_read(edit->instance, &now);
+
+	if (!counted) {
+		now.entries = (int64_t)now.entries + edit->count_change > 0
+				      ? now.entries + edit->count_change
+				      : 0;
+		now.nest = edit->live.nest;
+		counted = live_write(edit->instance, &now);
+	}
+	room_close(&edit->room);
+	return err || !counted ? err : cannot(counted, "count", message);
+}
 
 /* An entry is gone from its trie: what its limit owned is free once no packet is under way. */
 static int release(struct edit *edit, const struct prefix *prefix, const struct entry *entry)
@@ -269,7 +304,7 @@ static int drop_entry(struct edit *edit, const struct prefix *prefix, const stru
 }
 
 /* Drop what has expired of a list; *count is what is left. */
-static int prune(struct edit *edit, struct entry_state *list, size_t *count)
+static int prune(struct edit *edit, struct entry_item *list, size_t *count)
 {
 	size_t kept = 0;
 	int err = 0;
@@ -284,11 +319,27 @@ static int prune(struct edit *edit, struct entry_state *list, size_t *count)
 	return err;
 }
 
-/* The list with `prefix` in its place, checked for nesting. */
-static int check_with(const struct entry_state *list, size_t count, const struct prefix *prefix,
-		      struct message *message)
+/* Their places are few: those of limits that have expired are needed at once. */
+static int prune_limits(struct edit *edit)
 {
-	struct entry_state *all = malloc((count + 1) * sizeof(*all));
+	int err = 0;
+
+	for (uint32_t i = 0; i < edit->room.size && !err; i++) {
+		struct prefix prefix = edit->room.words[i].prefix;
+		struct entry entry;
+
+		if (edit->room.taken[i] && entry_at(edit->instance, &prefix, &entry) &&
+		    expired(&entry, edit->now))
+			err = drop_entry(edit, &prefix, &entry);
+	}
+	return err;
+}
+
+/* The list with `prefix` in its place, checked for nesting. */
+static int check_with(const struct entry_item *list, size_t count, const struct prefix *prefix,
+		      uint32_t *nest, struct message *message)
+{
+	struct entry_item *all = malloc((count + 1) * sizeof(*all));
 	size_t at = 0;
 	int err;
 
@@ -296,107 +347,96 @@ static int check_with(const struct entry_state *list, size_t count, const struct
 		return message_set(message, -ENOMEM, "no memory for %zu entries", count);
 	while (at < count && prefix_compare(&list[at].prefix, prefix) < 0)
 		at++;
-	memcpy(all, list, at * sizeof(*all));
-	all[at] = (struct entry_state){ .prefix = *prefix };
+	if (at)
+		memcpy(all, list, at * sizeof(*all));
+	all[at] = (struct entry_item){ .prefix = *prefix };
 	if (at < count && !prefix_compare(&list[at].prefix, prefix))
 		memcpy(all + at, list + at, (count - at) * sizeof(*all));
-	else
-		memcpy(all + at + 1, list + at, (count++ - at) * sizeof(*all));
-	err = check_nesting(all, count, message);
+	else if (count++ > at)
+		memcpy(all + at + 1, list + at, (count - 1 - at) * sizeof(*all));
+	err = check_nesting(all, count, nest, message);
 	free(all);
 	return err;
-}
-
-/* Nothing lies within a single address: up its chain is enough, however many entries there are. */
-static int check_chain(struct edit *edit, const struct prefix *prefix, struct message *message)
-{
-	struct prefix chain[ENTRY_NEST + 1] = { *prefix };
-	const struct prefix *names[ENTRY_NEST + 1];
-	struct prefix at = *prefix;
-	size_t depth = 1;
-	struct entry entry;
-
-	while (at.len && depth <= ENTRY_NEST) {
-		at = cut(at, at.len - 1);
-		if (!covering(edit->instance, &at, &entry))
-			break;
-		at = cut(at, entry.len);
-		if (!expired(&entry, edit->now))
-			chain[depth++] = at;
-		else if (drop_entry(edit, &at, &entry))
-			break;
-	}
-	if (depth <= ENTRY_NEST)
-		return 0;
-	for (size_t i = 0; i < depth; i++)
-		names[i] = &chain[depth - 1 - i];
-	return too_deep(names, depth, message);
-}
-
-/* Is a look at all entries due: for what lies within the prefix, or to prune? */
-static int scan_is_due(const struct instance *instance, const struct prefix *prefix, bool *due)
-{
-	struct live live;
-	int err = live_read(instance, &live);
-
-	if (err)
-		return err;
-	*due = prefix->len < (prefix->family == 4 ? 32 : 128) || live.entries <= SCAN_MOST ||
-	       live.entries % SCAN_EACH == 0;
-	return 0;
-}
-
-static int cannot(int err, const char *what, struct message *message)
-{
-	return message_set(message, err, "cannot %s the entries: %s", what, strerror(-err));
 }
 
 /* Prune, and refuse what would nest too deep. */
 static int look_at_all(struct edit *edit, const struct prefix *prefix, struct message *message)
 {
-	struct entry_state *list = NULL;
+	struct entry_item *list = NULL;
 	size_t count = 0;
 	int err = entries_all(edit->instance, &list, &count);
 
 	if (!err)
-		err = room_open(edit->instance, NULL, edit->image, list, count, &edit->room);
-	if (!err)
 		err = prune(edit, list, &count);
-	err = err ? cannot(err, "read", message) : check_with(list, count, prefix, message);
+	err = err ? cannot(err, "read", message)
+		  : check_with(list, count, prefix, &edit->live.nest, message);
 	free(list);
 	return err;
 }
 
-static int make_way(struct edit *edit, const struct prefix *prefix, enum entry_kind kind,
-		    struct message *message)
+/* How many entries cover a prefix, itself included; what has expired of them goes. */
+static int chain_depth(struct edit *edit, const struct prefix *prefix, size_t *depth)
 {
-	bool all;
-	int err = scan_is_due(edit->instance, prefix, &all);
+	struct prefix at = *prefix;
+	struct entry entry;
+	int err = 0;
 
-	if (!err && (all || kind == ENTRY_LIMIT))
-		return look_at_all(edit, prefix, message);
-	if (!err)
-		err = room_open(edit->instance, NULL, edit->image, NULL, 0, &edit->room);
-	return err ? cannot(err, "read", message) : check_chain(edit, prefix, message);
+	for (*depth = 1; at.len && *depth <= ENTRY_NEST && !err;) {
+		at = cut(at, at.len - 1);
+		if (!covering(edit->instance, &at, &entry))
+			break;
+		at = cut(at, entry.len);
+		if (expired(&entry, edit->now))
+			err = drop_entry(edit, &at, &entry);
+		else
+			(*depth)++;
+	}
+	return err;
 }
 
-static int place_limit(struct edit *edit, const struct prefix *prefix, const struct entry *old,
-		       struct policy *policy, const char *text, struct entry *entry,
+static bool scan_is_due(const struct edit *edit)
+{
+	return edit->live.entries <= SCAN_MOST || edit->live.entries % SCAN_EACH == 0;
+}
+
+/*
+ * With a million entries a look at all takes seconds. It can be spared where even the deepest
+ * nest there may be, put below the entry, does not go too deep; below an address is nothing.
+ */
+static int make_way(struct edit *edit, const struct prefix *prefix, struct message *message)
+{
+	bool address = prefix->len == (prefix->family == 4 ? 32 : 128);
+	size_t depth;
+	int err = chain_depth(edit, prefix, &depth);
+
+	if (!err)
+		err = prune_limits(edit);
+	if (err)
+		return cannot(err, "prune", message);
+	if (!address)
+		depth += edit->live.nest;
+	if (scan_is_due(edit) || depth > ENTRY_NEST)
+		return look_at_all(edit, prefix, message);
+	if (depth > edit->live.nest)
+		edit->live.nest = depth;
+	return 0;
+}
+
+static int place_limit(struct edit *edit, const struct entry *old, struct policy *policy,
+		       const struct entry_words *words, struct entry *entry,
 		       struct message *message)
 {
 	const struct policy *before = old ? room_policy(&edit->room, old->policy) : NULL;
-	struct live live;
 	bool fresh, clamp;
-	int err = room_place(&edit->room, prefix, before, policy, &entry->policy, &fresh, message);
+	int err = room_place(&edit->room, &words->prefix, before, policy, &entry->policy, &fresh,
+			     message);
 
 	if (err)
 		return err;
-	err = live_read(edit->instance, &live);
-	policy->services_base = (live.generation & 1) * SERVICE_ROWS;
-	policy->generation = live.generation & 1;
+	policy->services_base = (edit->live.generation & 1) * SERVICE_ROWS;
+	policy->generation = edit->live.generation & 1;
 	clamp = !fresh && policy->limits[0].burst_ns < before->limits[0].burst_ns;
-	if (!err)
-		err = room_write(&edit->room, entry->policy, policy, text);
+	err = room_write(&edit->room, entry->policy, policy, words);
 	if (!err && fresh)
 		err = states_clear(edit->instance, entry->policy, 0, &policy->limits[0]);
 	if (!err && clamp)
@@ -419,38 +459,41 @@ static int put_entry(struct edit *edit, const struct prefix *prefix, const struc
 	return err ? cannot(err, "write", message) : 0;
 }
 
-static int set_one(struct edit *edit, const struct prefix *prefix, struct entry *entry,
-		   struct policy *policy, const char *text, struct message *message)
+static int set_one(struct edit *edit, struct entry *entry, struct policy *policy,
+		   const struct entry_words *words, struct message *message)
 {
 	struct entry there;
 	const struct entry *old = NULL;
 	int err;
 
-	if (entry_at(edit->instance, prefix, &there))
+	if (entry_at(edit->instance, &words->prefix, &there))
 		old = &there;
 	if (entry->kind == ENTRY_LIMIT) {
-		err = place_limit(edit, prefix, old && old->kind == ENTRY_LIMIT ? old : NULL,
-				  policy, text, entry, message);
+		err = place_limit(edit, old && old->kind == ENTRY_LIMIT ? old : NULL, policy, words,
+				  entry, message);
 		if (err)
 			return err;
 	}
-	return put_entry(edit, prefix, entry, old, message);
+	return put_entry(edit, &words->prefix, entry, old, message);
 }
 
 int entry_set(struct instance *instance, const struct image *image, const struct prefix *prefix,
 	      enum entry_kind kind, uint64_t expires_ns, struct policy *policy, const char *text,
 	      struct message *message)
 {
-	struct edit edit = { .instance = instance, .image = image, .now = kernel_now_ns() };
 	struct entry entry = { .expires_ns = expires_ns, .kind = kind, .len = prefix->len };
-	int err, counted;
+	struct entry_words words = { .prefix = *prefix };
+	struct edit edit;
+	int err;
 
-	err = make_way(&edit, prefix, kind, message);
+	if (kind == ENTRY_LIMIT)
+		snprintf(words.text, sizeof(words.text), "%s", text);
+	err = edit_begin(&edit, instance, image, message);
 	if (!err)
-		err = set_one(&edit, prefix, &entry, policy, text, message);
-	counted = add_to_count(instance, edit.count_change);
-	room_close(&edit.room);
-	return err || !counted ? err : cannot(counted, "count", message);
+		err = make_way(&edit, prefix, message);
+	if (!err)
+		err = set_one(&edit, &entry, policy, &words, message);
+	return edit_end(&edit, err, message);
 }
 
 static int no_entry(const struct instance *instance, const struct prefix *prefix,
@@ -471,38 +514,38 @@ static int no_entry(const struct instance *instance, const struct prefix *prefix
 
 int entry_remove(struct instance *instance, const struct prefix *prefix, struct message *message)
 {
-	struct edit edit = { .instance = instance, .now = kernel_now_ns() };
+	struct edit edit;
 	struct entry entry;
-	int err, counted;
+	int err;
 
 	if (!entry_at(instance, prefix, &entry))
 		return no_entry(instance, prefix, message);
-	err = room_open(instance, NULL, NULL, NULL, 0, &edit.room);
-	if (!err)
+	err = edit_begin(&edit, instance, NULL, message);
+	if (!err) {
 		err = drop_entry(&edit, prefix, &entry);
-	counted = add_to_count(instance, edit.count_change);
-	room_close(&edit.room);
-	if (err || counted)
-		return cannot(err ? err : counted, "change", message);
-	return expired(&entry, edit.now) ? no_entry(instance, prefix, message) : 0;
+		if (err)
+			cannot(err, "change", message);
+	}
+	err = edit_end(&edit, err, message);
+	return !err && expired(&entry, kernel_now_ns()) ? no_entry(instance, prefix, message) : err;
 }
 
 /* ---- many at once ---- */
 
 /* Those there and the new ones, sorted; where both have a prefix, the new one. */
 struct merge {
-	struct entry_state *list;
+	struct entry_item *list;
 	size_t count;
-	struct entry_state *gone; /* what is left out: expired or replaced */
+	struct entry_item *gone; /* what is left out: expired or replaced */
 	size_t gone_count;
 };
 
-static void merge_take(struct merge *merge, const struct entry_state *state)
+static void merge_take(struct merge *merge, const struct entry_item *state)
 {
 	merge->list[merge->count++] = *state;
 }
 
-static void merge_old(struct merge *merge, const struct entry_state *state, bool replaced,
+static void merge_old(struct merge *merge, const struct entry_item *state, bool replaced,
 		      uint64_t now)
 {
 	if (replaced || expired(&state->entry, now))
@@ -511,16 +554,16 @@ static void merge_old(struct merge *merge, const struct entry_state *state, bool
 		merge_take(merge, state);
 }
 
-static void merge_all(struct merge *merge, const struct entry_state *old, size_t old_count,
+static void merge_all(struct merge *merge, const struct entry_item *old, size_t old_count,
 		      const struct prefix *sorted, size_t count, uint64_t expires_ns, uint64_t now)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct entry_state new = { .prefix = sorted[i],
-					   .entry = { .expires_ns = expires_ns,
-						      .kind = ENTRY_BLOCK,
-						      .len = sorted[i].len } };
+		struct entry_item new = { .prefix = sorted[i],
+					  .entry = { .expires_ns = expires_ns,
+						     .kind = ENTRY_BLOCK,
+						     .len = sorted[i].len } };
 
 		if (i && !prefix_compare(&sorted[i - 1], &sorted[i]))
 			continue;
@@ -534,7 +577,7 @@ static void merge_all(struct merge *merge, const struct entry_state *old, size_t
 		merge_old(merge, &old[at++], false, now);
 }
 
-static int merge_new(struct merge *merge, const struct entry_state *old, size_t old_count,
+static int merge_new(struct merge *merge, const struct entry_item *old, size_t old_count,
 		     const struct prefix *prefixes, size_t count, uint64_t expires_ns, uint64_t now)
 {
 	struct prefix *sorted = malloc((count + 1) * sizeof(*sorted));
@@ -565,7 +608,7 @@ struct progress {
 };
 
 /* Those of one family. */
-static int fill_chunk(int trie, unsigned int family, const struct entry_state *list, size_t count)
+static int fill_chunk(int trie, unsigned int family, const struct entry_item *list, size_t count)
 {
 	char *keys = malloc(count * prefix_key_size(family));
 	struct entry *values = malloc(count * sizeof(*values));
@@ -648,13 +691,15 @@ static int swap_tries(struct instance *instance, const struct merge *merge,
 }
 
 /* After the swap: the count, and what the limits that are gone owned. */
-static int settle(struct instance *instance, const struct merge *merge, struct room *room)
+static int settle(struct instance *instance, const struct merge *merge, uint32_t nest,
+		  struct room *room)
 {
 	struct live live;
 	int err = live_read(instance, &live);
 
 	if (!err) {
 		live.entries = merge->count;
+		live.nest = nest;
 		err = live_write(instance, &live);
 	}
 	for (size_t i = 0; i < merge->gone_count && !err; i++)
@@ -668,21 +713,22 @@ static int block_merged(struct instance *instance, const struct merge *merge,
 {
 	struct progress progress = { .report = report, .of = 2 * merge->count };
 	struct room room;
+	uint32_t nest;
 	int err;
 
 	if (merge->count > MAPS_ENTRIES)
 		return message_set(message, -E2BIG, "%zu entries are too many: at most %u",
 				   merge->count, MAPS_ENTRIES);
-	err = check_nesting(merge->list, merge->count, message);
+	err = check_nesting(merge->list, merge->count, &nest, message);
 	if (err)
 		return err;
-	err = room_open(instance, NULL, NULL, NULL, 0, &room);
+	err = room_open(instance, NULL, NULL, &room);
 	if (err)
 		cannot(err, "read", message);
 	if (!err)
 		err = swap_tries(instance, merge, &progress, message);
 	if (!err) {
-		err = settle(instance, merge, &room);
+		err = settle(instance, merge, nest, &room);
 		if (err)
 			cannot(err, "count", message);
 	}
@@ -694,7 +740,7 @@ int entries_block(struct instance *instance, const struct prefix *prefixes, size
 		  uint64_t expires_ns, void (*progress)(size_t done, size_t of),
 		  struct message *message)
 {
-	struct entry_state *old;
+	struct entry_item *old;
 	struct merge merge = {};
 	size_t old_count;
 	int err = entries_all(instance, &old, &old_count);

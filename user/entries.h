@@ -8,8 +8,17 @@
 
 #include "apply.h"
 
+/* An entry without its words: there may be millions. */
+struct entry_item {
+	struct prefix prefix; /* first: prefix_compare sorts these */
+	struct entry entry;
+};
+
 /* All entries there are, expired ones too, sorted by prefix; *list is malloc'ed. */
-int entries_all(const struct instance *instance, struct entry_state **list, size_t *count);
+int entries_all(const struct instance *instance, struct entry_item **list, size_t *count);
+
+/* The entry of exactly this prefix, expired or not. */
+bool entry_at(const struct instance *instance, const struct prefix *prefix, struct entry *entry);
 
 /*
  * The policies of limits set by hand: *list is malloc'ed, meta.entry_policies of them; those with

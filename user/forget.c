@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <bpf/bpf.h>
-
 #include "apply_states.h"
 #include "entries.h"
 #include "forget.h"
@@ -20,40 +18,27 @@ static int first_policy(const struct instance *instance, uint32_t *first)
 	return err;
 }
 
-/* Where the kernel has the policy of an entry's limit. */
-static bool entry_policy(const struct entry_state *entries, size_t count,
-			 const struct prefix *prefix, uint32_t *policy)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (entries[i].entry.kind != ENTRY_LIMIT ||
-		    prefix_compare(&entries[i].prefix, prefix))
-			continue;
-		*policy = entries[i].entry.policy;
-		return true;
-	}
-	return false;
-}
-
 struct forgetting {
 	const struct instance *instance;
 	const struct image *image;
 	const struct prefix *address;
 	uint32_t first; /* policy of the image */
-	struct entry_state *entries;
-	size_t entry_count;
 };
 
 static int forget_state(const struct forgetting *job, const struct source_state *state,
 			size_t *count)
 {
 	struct maintain command = { .op = MAINTAIN_FORGET, .limit = state->limit };
+	struct entry entry;
 	int err;
 
 	if (state->rule.flags & LIMIT_SHARED)
 		return 0;
 	if (state->policy)
 		command.policy = job->first + (uint32_t)(state->policy - job->image->policies);
-	else if (!entry_policy(job->entries, job->entry_count, &state->entry, &command.policy))
+	else if (entry_at(job->instance, &state->entry, &entry) && entry.kind == ENTRY_LIMIT)
+		command.policy = entry.policy;
+	else
 		return 0;
 	command.key = limit_key(&state->rule, job->address);
 	err = instance_maintain(job->instance, &command);
@@ -72,36 +57,26 @@ int forget_source(const struct instance *instance, const struct image *image,
 	*count = 0;
 	err = first_policy(instance, &job.first);
 	if (!err)
-		err = entries_all(instance, &job.entries, &job.entry_count);
-	if (!err)
 		err = sources_of(instance, image, address, &states, &found);
 	for (size_t i = 0; !err && i < found; i++)
 		err = forget_state(&job, &states[i], count);
 	free(states);
-	free(job.entries);
 	return err;
 }
 
 static int forget_entries(const struct instance *instance)
 {
-	struct entry_state *entries;
-	size_t count;
-	int err = entries_all(instance, &entries, &count);
+	struct policy *policies;
+	uint32_t count;
+	int err = entry_policies_read(instance, &policies, &count);
 
 	if (err)
 		return err;
-	for (size_t i = 0; !err && i < count; i++) {
-		uint32_t index = entries[i].entry.policy;
-		struct policy policy;
-
-		if (entries[i].entry.kind != ENTRY_LIMIT)
-			continue;
-		if (bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &index, &policy))
-			err = -errno;
-		else
-			err = states_clear(instance, index, 0, &policy.limits[0]);
-	}
-	free(entries);
+	for (uint32_t i = 0; !err && i < count; i++)
+		if (policies[i].count)
+			err = states_clear(instance, 2 * instance->meta.policies + i, 0,
+					   &policies[i].limits[0]);
+	free(policies);
 	return err;
 }
 

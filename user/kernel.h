@@ -35,11 +35,18 @@ enum map_index {
 	MAP_ENTRIES6,
 	MAP_EVENTS,
 	/* user space only */
-	MAP_ENTRY_TEXTS, /* char[ENTRY_TEXT] for each entry policy */
+	MAP_ENTRY_WORDS, /* struct entry_words for each entry policy */
 	MAP_ENTRY_TRIE4, /* what entries4 and entries6 hold: their ids need CAP_SYS_ADMIN */
 	MAP_ENTRY_TRIE6,
 	MAP_INTERFACES, /* ifindex -> name at attach, so that a deleted one can be named */
 	MAP_COUNT,
+};
+
+/* Of a limit set by hand: where, and the words it was told by. */
+struct entry_words {
+	struct prefix prefix;
+	char text[ENTRY_TEXT];
+	uint8_t pad[6];
 };
 
 /* A running instance: its pinned maps, opened and checked against the layout. */

@@ -42,7 +42,8 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_ENTRIES4] = { OUTER("entries4") },
 	[MAP_ENTRIES6] = { OUTER("entries6") },
 	[MAP_EVENTS] = { "events", BPF_MAP_TYPE_RINGBUF, 0, 0, 0, false },
-	[MAP_ENTRY_TEXTS] = { "entry_texts", BPF_MAP_TYPE_ARRAY, U32, ENTRY_TEXT, 0, true },
+	[MAP_ENTRY_WORDS] = { "entry_words", BPF_MAP_TYPE_ARRAY, U32, sizeof(struct entry_words), 0,
+			      true },
 	[MAP_ENTRY_TRIE4] = { TRIE("entry_trie4", sizeof(struct prefix4_key),
 				   sizeof(struct entry)) },
 	[MAP_ENTRY_TRIE6] = { TRIE("entry_trie6", sizeof(struct prefix6_key),
@@ -105,7 +106,7 @@ uint32_t map_elements(enum map_index index, const struct meta *meta)
 		return 2;
 	case MAP_EVENTS:
 		return EVENTS_BYTES;
-	case MAP_ENTRY_TEXTS:
+	case MAP_ENTRY_WORDS:
 		return at_least_one(meta->entry_policies);
 	case MAP_ENTRY_TRIE4:
 	case MAP_ENTRY_TRIE6:

@@ -73,38 +73,22 @@ static void drop_doubles(struct owners *owners)
 
 static int entry_limits(const struct instance *instance, struct owners *owners)
 {
-	struct entry_state *list;
-	size_t count;
-	int err = entries_read(instance, kernel_now_ns(), &list, &count);
+	struct policy *list;
+	uint32_t count;
+	int err = entry_policies_read(instance, &list, &count);
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < count && owners->count < instance->meta.entry_policies; i++) {
-		struct policy policy;
+	for (uint32_t i = 0; i < count; i++) {
+		struct entry_words words;
 
-		if (list[i].entry.kind == ENTRY_LIMIT &&
-		    !bpf_map_lookup_elem(instance->maps[MAP_POLICIES], &list[i].entry.policy,
-					 &policy))
-			add_owner(owners, (struct owner){ .entry = list[i].prefix,
-							  .rule = policy.limits[0] });
+		if (list[i].count &&
+		    !bpf_map_lookup_elem(instance->maps[MAP_ENTRY_WORDS], &i, &words))
+			add_owner(owners, (struct owner){ .entry = words.prefix,
+							  .rule = list[i].limits[0] });
 	}
 	free(list);
 	return 0;
-}
-
-/* Entries are read only where one is a limit: there may be a million others. */
-static int any_entry_limit(const struct instance *instance)
-{
-	struct policy *list;
-	uint32_t count;
-	int any = 0, err = entry_policies_read(instance, &list, &count);
-
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < count; i++)
-		any |= list[i].count != 0;
-	free(list);
-	return any;
 }
 
 int owners_read(const struct instance *instance, const struct image *image,
@@ -116,9 +100,7 @@ int owners_read(const struct instance *instance, const struct image *image,
 	*owners = (struct owners){ .list = calloc(most, sizeof(*owners->list)) };
 	if (!owners->list)
 		return -ENOMEM;
-	err = any_entry_limit(instance);
-	if (err > 0)
-		err = entry_limits(instance, owners);
+	err = entry_limits(instance, owners);
 	if (!err && first)
 		add_policy(owners, first);
 	for (size_t i = 0; i < image->policy_count && !err; i++)
