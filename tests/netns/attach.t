@@ -18,8 +18,9 @@ attach() { # OPTIONS...
 	weir attach wan0 --policy "$scratch/policy.yaml" "$@"
 }
 
+# Beside the kernel's own two files in every bpffs.
 pins() {
-	find /sys/fs/bpf -mindepth 1 ! -name '*.debug' | wc -l # the kernel's own two
+	find /sys/fs/bpf -mindepth 1 ! -name '*.debug' | wc -l
 }
 
 test_native_attach_and_detach_leave_nothing() {

@@ -8,8 +8,9 @@
 loud=10.1.0.1
 quiet=(10.2.0.1 10.2.0.2 10.2.0.3 10.2.0.4)
 forged=10.64.0.0/10
-act_seconds=5
-table_lines=9
+act_seconds=${DEMO_SECONDS:-4}
+# Behind wan0, but nobody's: what passes ends there, cheaply.
+target=10.0.0.77
 
 # Passed and dropped packets of some sources, of all their limits' first.
 counts_of() { # ADDRESS...
@@ -40,20 +41,23 @@ why() { # DROPPED-SINCE WORDS ELSE
 
 # Reads the counters and prints the table of what they gained.
 table() { # WHAT-HAPPENS-NOW
-	local now all loud_now quiet_now forged_passed forged_dropped
+	local now all later loud_now quiet_now forged_passed forged_dropped
 	now=$(date +%s%3N)
 	elapsed_ms=$((now - then_ms))
 	read -ra all < <(counts_of_all)
 	read -ra loud_now < <(counts_of "$loud")
+	read -ra later < <(counts_of_all)
 	read -ra quiet_now < <(counts_of "${quiet[@]}")
-	forged_passed=$((all[0] - loud_now[0] - quiet_now[0]))
-	forged_dropped=$((all[1] - loud_now[1] - quiet_now[1]))
+	# The forged ones are the rest. All were counted before and after the loud one: the middle
+	# is what they were with it.
+	forged_passed=$(((all[0] + later[0]) / 2 - loud_now[0] - quiet_now[0]))
+	forged_dropped=$(((all[1] + later[1]) / 2 - loud_now[1] - quiet_now[1]))
 	((forged_passed >= forged_then[0])) || forged_passed=${forged_then[0]}
 	((forged_dropped >= forged_then[1])) || forged_dropped=${forged_then[1]}
 	printf '%s\n\n' "$1"
 	printf '  %-34s %12s %12s %12s   %s\n' 'packets a second' sent passed dropped why
 	row "$loud, loud" "${loud_now[@]:0:2}" "${loud_then[@]}" \
-		"$(why $((loud_now[1] - loud_then[1])) 'over 100k/s' '')"
+		"$(why $((loud_now[1] - loud_then[1])) "over $rate" '')"
 	row "${quiet[0]} to .4, quiet" "${quiet_now[@]:0:2}" "${quiet_then[@]}" ''
 	row "$forged, 262144 forged" "$forged_passed" "$forged_dropped" "${forged_then[@]}" \
 		"$(why $((forged_dropped - forged_then[1])) 'blocked' \
@@ -66,13 +70,14 @@ table() { # WHAT-HAPPENS-NOW
 # On a terminal the table stays in place, every second; in a pipe one at the end of each act.
 act() { # WHAT-HAPPENS-NOW
 	local second
+	table '' >/dev/null # what was counted before is not this act's
 	for ((second = 1; second <= act_seconds; second++)); do
 		sleep 1
 		if [ -t 1 ]; then
 			table "$1" >"$scratch/table"
 			printf '\033[J'
 			cat "$scratch/table"
-			printf '\033[%dA' "$(wc -l <"$scratch/table")"
+			printf '\033[%dA' "$(wc -l <"$scratch/table")" # back to its first line
 		elif [ "$second" = "$act_seconds" ]; then
 			table "$1"
 			echo
@@ -94,21 +99,21 @@ demonstrate() {
 	talk serve 9 >/dev/null &
 	rate=$(weir dump --default | sed -n 's/.*name: packets, rate: \([^,]*\),.*/\1/p')
 	echo "+ weir attach wan0"
-	weir attach wan0
+	weir -q attach wan0
 	echo
 	then_ms=$(date +%s%3N) loud_then=(0 0) quiet_then=(0 0) forged_then=(0 0)
 	quiet_traffic
-	send_flood --source "$loud" --rate 300000 --count 100000000 >/dev/null &
-	act "One loud source among quiet ones. The default policy gives each source 100k/s."
-	send_flood --source "${forged%/*}" --mask 262143 --each 2 --rate 60000 --count 100000000 \
-		>/dev/null &
+	send_flood --source "$loud" --destination "$target" --cpu 0 --rate 300000 --count 100000000 >/dev/null &
+	act "One loud source among quiet ones. The default policy gives each source $rate."
+	send_flood --source "${forged%/*}" --mask 262143 --each 2 --destination "$target" \
+		--rate 60000 --count 100000000 >/dev/null &
 	act "A flood of forged addresses joins. It frees nobody: the loud one is still held."
-	weir block "$forged" for 10min
+	weir -q block "$forged" for 10min
 	act "+ weir block $forged for 10min: in force from the next packet."
-	[ ! -t 1 ] || printf '\033[%dB' "$table_lines"
+	[ ! -t 1 ] || cat "$scratch/table"
 	echo
 	weir stats
-	weir detach --all
+	weir -q detach --all
 }
 
 if [ "$(id -u)" != 0 ]; then
@@ -126,8 +131,10 @@ cat <<END
 
 Everything of the demo is gone. On a real interface:
 
-    sudo build/weir attach $interface --observe       only counts what it would drop
-    sudo build/weir stats                         what passed, what would have been dropped, why
-    sudo build/weir attach $interface --confirm 60    enforces; undone unless \`weir confirm\` follows
+    sudo build/weir attach $interface --confirm 60    # the same policy; undone in 60 s unless you
+    sudo build/weir confirm
+    sudo build/weir top                     # the live screen
     sudo build/weir detach --all
+
+With --observe, attach only counts what it would drop. README.md has the next steps.
 END
