@@ -109,7 +109,7 @@ for my $command (@commands) {
 # ---- options for all commands ----
 
 my ($global) = $page8 =~ /^\.Ss Options(.*?)^\.Ss/ms;
-both_ways('options for all commands', [$help =~ /--([a-z]+)/g],
+both_ways('options for all commands', [map { /--([a-z]+)/g } grep { /^    (-\w, )?--/ } split /\n/, $help],
 	[map { /Fl -([a-z]+)/g } grep { /^\.It Fl/ } split /\n/, $global]);
 
 # ---- the policy file ----

@@ -55,10 +55,10 @@ unit_runs() { # UNIT KEY
 	for capability in $(sed -n 's/^CapabilityBoundingSet=//p' "$root/share/systemd/$1"); do
 		set+=,+${capability#CAP_}
 	done
-	line=$(sed -n "s/^$2=//p" "$root/share/systemd/$1")
-	line=${line/\/usr\/sbin\/weir/$(command -v weir)}
+	line=$(sed -n "s/^$2=-\{0,1\}//p" "$root/share/systemd/$1" |
+		sed "s,^/usr/sbin/weir,$(command -v weir),; s/%I/wan0/; s/ \$WEIR_[A-Z]*\$//")
 	# shellcheck disable=SC2086 # words of the unit
-	setpriv --bounding-set "${set,,}" --inh-caps=-all --no-new-privs ${line//%I/wan0}
+	setpriv --bounding-set "${set,,}" --inh-caps=-all --no-new-privs $line
 }
 
 test_the_unit_attaches_reloads_and_detaches() {
@@ -79,13 +79,13 @@ own_etc() {
 	cp -a /etc "$scratch/etc"
 	mount --bind "$scratch/etc" /etc
 	mkdir -p /etc/weir
+	grep -q ^weir: /etc/group || echo 'weir:x:987:' >>/etc/group
 }
 
 # As weir-export.service runs: nobody, no capability, /sys read-only; group weir opens the pins.
 test_the_exporter_needs_no_rights() {
 	network
 	own_etc
-	grep -q ^weir: /etc/group || echo 'weir:x:987:' >>/etc/group
 	weir attach wan0
 	mount -o remount,ro,bind /sys/fs/bpf
 	setpriv --reuid 65534 --regid 65534 --groups "$(getent group weir | cut -d: -f3)" \
