@@ -78,7 +78,7 @@ sub words_of_usage
 	my ($usage) = @_;
 	my @words;
 
-	$usage =~ s/^weir \S+//;
+	$usage =~ s/^weir \S+|FILE\.\S+|, with -j//g;
 	push @words, $1 while $usage =~ s/--([a-z][a-z-]*)/ /;
 	return @words, $usage =~ /(?<![\w.:-])([a-z][a-z0-9-]+)(?![\w.:])/g;
 }

@@ -15,7 +15,7 @@ live() {
 	weir --instance other attach lo --mode generic
 	weir block 203.0.113.7 for 1h
 	weir block 2001:db8::7 for 1h
-	send_raw 1 "$(ethernet 0800 "$(ipv4 10.0.0.9 17 "$(udp 53)")")"
+	send_raw 10 "$(ethernet 0800 "$(ipv4 10.0.0.9 17 "$(udp 53)")")"
 	wait_until source_is_known
 }
 
