@@ -178,10 +178,21 @@ ALGO_INLINE int state_banned(__u64 word, __u64 now)
 	return (word & STATE_BANNED) && (word & ~STATE_BANNED) > now;
 }
 
-/* The order in which states are displaced: a ban that is over is worth nothing. */
-ALGO_INLINE __u64 state_rank(__u64 word, __u64 now)
+/*
+ * The order in which states are displaced: the smaller, the sooner a state says nothing. Time for
+ * a bucket and a log, and a ban ranks by its end. For the windows it is a word, and a ban ranks
+ * as the last one that says nothing when the ban ends.
+ */
+ALGO_INLINE __u64 state_rank(const struct limit *limit, __u64 word)
 {
-	return (word & STATE_BANNED) && !state_banned(word, now) ? 0 : word;
+	__u64 end = word & ~STATE_BANNED, number, spent;
+
+	if (!(word & STATE_BANNED) || limit->algorithm == ALGO_TOKEN_BUCKET ||
+	    limit->algorithm == ALGO_SLIDING_LOG)
+		return end;
+	number = end / limit->interval_ns;
+	spent = limit->algorithm == ALGO_FIXED_WINDOW ? 1 : 2;
+	return number < spent ? 0 : (number - spent) << 32 | 0xffffffff;
 }
 
 /* Does the state still say something, or is it the same as none? */
@@ -276,19 +287,37 @@ ALGO_INLINE void log_clear(struct log_ring *ring)
  * Turns `state`, which is live, into what a newcomer that displaces it starts
  * with: at least the displaced one's debt, so that the displaced source, coming
  * back, finds at least what it owed (Metwally, Agrawal, El Abbadi: Efficient
- * computation of frequent and top-k elements in data streams, ICDT 2005).
- * Where the word does not tell the whole debt, the rest counts as spent: for a
- * sliding window the window before. Returns 0 if nothing can be left, so the
- * newcomer is refused and displaces nobody: a ban, and a log, whose word tells
- * only its newest packet.
+ * computation of frequent and top-k elements in data streams, ICDT 2005): that
+ * holds as states are displaced by their rank, and ranks never go down below
+ * what any displaced source owes. Where a rank does not tell the whole debt, the
+ * rest counts as spent: a fraction of a ns, the window before. A ban is not
+ * inherited, the newcomer did nothing; it starts with nothing left, or with what
+ * the end of the ban leaves. Returns 0 if the newcomer displaces nobody: a log,
+ * whose word tells only its newest packet.
  */
-ALGO_INLINE int state_inherit(const struct limit *limit, struct state *state)
+ALGO_INLINE int state_inherit(const struct limit *limit, struct state *state, __u64 now)
 {
-	if ((state->word & STATE_BANNED) || limit->algorithm == ALGO_SLIDING_LOG)
-		return 0;
-	if (limit->algorithm == ALGO_SLIDING_WINDOW)
+	__u64 rank = state_rank(limit, state->word), number;
+
+	switch (limit->algorithm) {
+	case ALGO_TOKEN_BUCKET:
+		if (state->word & STATE_BANNED)
+			state->word = rank < now + limit->burst_ns ? rank : now + limit->burst_ns;
+		state->extra = 0xffffffff;
+		return 1;
+	case ALGO_FIXED_WINDOW:
+	case ALGO_SLIDING_WINDOW:
+		if (state->word & STATE_BANNED) {
+			number = now / limit->interval_ns;
+			if (rank >> 32 < number)
+				number = rank >> 32;
+			state->word = number << 32 | (__u32)limit->burst;
+		}
 		state->extra = (__u32)limit->burst;
-	return 1;
+		return 1;
+	default:
+		return 0;
+	}
 }
 
 /*

@@ -89,14 +89,13 @@ static __always_inline __u32 set_find(const struct set *set, const struct limit 
 }
 
 /* The way that is cheapest to forget. */
-static __always_inline __u32 set_cheapest(const struct set *set, const struct limit *limit,
-					  __u64 now)
+static __always_inline __u32 set_cheapest(const struct set *set, const struct limit *limit)
 {
-	__u64 least = state_rank(READ_ONCE(set->hot.word[0]), now);
+	__u64 least = state_rank(limit, READ_ONCE(set->hot.word[0]));
 	__u32 way = 0;
 
 	for (__u32 i = 1; i < SET_WAYS; i++) {
-		__u64 rank = state_rank(READ_ONCE(set->hot.word[i]), now);
+		__u64 rank = state_rank(limit, READ_ONCE(set->hot.word[i]));
 
 		if (i < set_ways(limit) && rank < least) {
 			least = rank;
@@ -205,13 +204,14 @@ static __always_inline void tally_drop(struct set *set, __u32 index, __u32 way,
 static __always_inline int sets_look_miss(const struct set *set, const struct limit *limit,
 					  const struct charge *charge)
 {
-	__u32 way = set_cheapest(set, limit, charge->now) & (SET_WAYS - 1);
+	__u32 way = set_cheapest(set, limit) & (SET_WAYS - 1);
 	__u64 word = READ_ONCE(set->hot.word[way]);
 
 	if ((limit->flags & LIMIT_LENIENT) || !state_live(limit, word, charge->now))
 		return OUTCOME_OPEN;
-	if ((word & STATE_BANNED) || limit->algorithm == ALGO_SLIDING_LOG ||
-	    word_refuses(limit, word, charge->now, charge->cost))
+	if (limit->algorithm == ALGO_SLIDING_LOG)
+		return OUTCOME_FULL;
+	if (!(word & STATE_BANNED) && word_refuses(limit, word, charge->now, charge->cost))
 		return OUTCOME_FULL;
 	return OUTCOME_OPEN;
 }
@@ -252,10 +252,10 @@ static __always_inline struct log_set *set_rings(const struct limit *limit,
 
 /* What a newcomer starts with in the place of `state`: 0 if it can't be let in. */
 static __always_inline int newcomer_state(const struct limit *limit, struct state *state,
-					  struct log_ring *ring, int live)
+					  struct log_ring *ring, int live, __u64 now)
 {
 	if (live && !(limit->flags & LIMIT_LENIENT))
-		return state_inherit(limit, state);
+		return state_inherit(limit, state, now);
 	if (live)
 		log_clear(ring);
 	state->word = 0;
@@ -279,7 +279,20 @@ static __always_inline int set_take_hit(struct set *set, __u32 way, const struct
 	return outcome;
 }
 
-/* Under the lock: a newcomer takes `way` if it is granted; refused, it leaves no trace. */
+static __always_inline void set_write_newcomer(struct set *set, __u32 way,
+					       const struct limit *limit, const struct key *key,
+					       const struct state *state)
+{
+	set_write_key(set, limit, way, key);
+	set_forget_counts(set, way);
+	set->hot.word[way] = state->word;
+	set->cold.extra[way] = state->extra;
+}
+
+/*
+ * Under the lock: a newcomer takes `way` if it is granted. Refused, it leaves no trace, but where
+ * the whole set is banned: there its empty bucket stays in the place of the ban that ends first.
+ */
 static __always_inline int set_take_miss(struct set *set, __u32 way, const struct limit *limit,
 					 struct log_ring *ring, const struct charge *charge,
 					 int live)
@@ -288,15 +301,15 @@ static __always_inline int set_take_miss(struct set *set, __u32 way, const struc
 
 	if (charge->cost > limit->burst)
 		return OUTCOME_REFUSED;
-	if (!newcomer_state(limit, &state, ring, live))
+	if (!newcomer_state(limit, &state, ring, live, charge->now))
 		return OUTCOME_FULL;
-	if (!state_take(limit, &state, ring, charge->now, charge->cost))
+	if (!state_take(limit, &state, ring, charge->now, charge->cost)) {
+		if (live && (set->hot.word[way] & STATE_BANNED))
+			set_write_newcomer(set, way, limit, &charge->key, &state);
 		return OUTCOME_FULL;
-	set_write_key(set, limit, way, &charge->key);
-	set_forget_counts(set, way);
+	}
+	set_write_newcomer(set, way, limit, &charge->key, &state);
 	set_count_passed(set, way);
-	set->hot.word[way] = state.word;
-	set->cold.extra[way] = state.extra;
 	return OUTCOME_GRANTED;
 }
 
@@ -317,7 +330,7 @@ static __always_inline int sets_take(const struct limit *limit, const struct cha
 		ring = rings ? &rings->way[way] : NULL;
 		outcome = set_take_hit(set, way, limit, ring, charge);
 	} else {
-		way = set_cheapest(set, limit, charge->now) & (SET_WAYS - 1);
+		way = set_cheapest(set, limit) & (SET_WAYS - 1);
 		ring = rings ? &rings->way[way] : NULL;
 		live = state_live(limit, set->hot.word[way], charge->now);
 		outcome = set_take_miss(set, way, limit, ring, charge, live);

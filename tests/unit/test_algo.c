@@ -554,53 +554,59 @@ struct set {
 	unsigned int displaced;
 };
 
-static struct way *cheapest(struct set *set, uint64_t now)
+static struct way *cheapest(struct set *set, const struct limit *limit)
 {
 	struct way *least = &set->ways[0];
 
 	for (int i = 1; i < SET_WAYS; i++)
-		if (state_rank(set->ways[i].memory.state.word, now) <
-		    state_rank(least->memory.state.word, now))
+		if (state_rank(limit, set->ways[i].memory.state.word) <
+		    state_rank(limit, least->memory.state.word))
 			least = &set->ways[i];
 	return least;
 }
 
 /* What a newcomer starts with in the way; 0 if it is not let in. */
-static int newcomer(struct set *set, const struct limit *limit, struct memory *memory, int live)
+static int newcomer(struct set *set, const struct limit *limit, struct memory *memory, int live,
+		    uint64_t now)
 {
 	if (live && set->strict)
-		return state_inherit(limit, &memory->state);
+		return state_inherit(limit, &memory->state, now);
 	if (live)
 		memset(&memory->ring, 0, sizeof(memory->ring));
 	memory->state = (struct state){ 0 };
 	return 1;
 }
 
+static int take_hit(const struct limit *limit, struct memory *memory, uint64_t now)
+{
+	int granted = take(limit, memory, now, 1);
+
+	if (!granted && limit->ban_ns && !state_banned(memory->state.word, now))
+		state_ban(limit, &memory->state, now);
+	return granted;
+}
+
 /* As the program's table decides: a hit; or a newcomer in the place of the cheapest state. */
 static int set_take(struct set *set, const struct limit *limit, int source, uint64_t now)
 {
 	struct memory candidate;
-	struct way *way = NULL;
-	int live;
+	struct way *way;
+	int live, granted;
 
 	for (int i = 0; i < SET_WAYS; i++)
 		if (set->ways[i].source == source)
-			way = &set->ways[i];
-	if (way) {
-		int granted = take(limit, &way->memory, now, 1);
-
-		if (!granted && limit->ban_ns && !state_banned(way->memory.state.word, now))
-			state_ban(limit, &way->memory.state, now);
-		return granted;
-	}
-	way = cheapest(set, now);
+			return take_hit(limit, &set->ways[i].memory, now);
+	way = cheapest(set, limit);
 	live = state_live(limit, way->memory.state.word, now);
 	candidate = way->memory;
-	if (!newcomer(set, limit, &candidate, live) || !take(limit, &candidate, now, 1))
+	if (!newcomer(set, limit, &candidate, live, now))
+		return 0;
+	granted = take(limit, &candidate, now, 1);
+	if (!granted && !state_banned(way->memory.state.word, now))
 		return 0;
 	set->displaced += live;
 	*way = (struct way){ source, candidate };
-	return 1;
+	return granted;
 }
 
 static uint64_t next_arrival(struct random *random, const struct limit *limit)
@@ -664,11 +670,38 @@ static void strict_inheritance_holds_with_bans(void **unused)
 {
 	(void)unused;
 	for (enum algorithm a = 0; a < ALGO_COUNT; a++) {
-		struct limit limit = limit_of(a, 8);
 		unsigned int displaced = 0;
 
-		limit.ban_ns = 2 * SEC;
-		assert_int_equal(excess(&limit, 1, 11, &displaced), 0);
+		for (uint64_t seed = 0; seed < 12; seed++) {
+			struct limit limit = limit_of(a, 8);
+
+			limit.ban_ns = 2 * SEC + seed * SEC / 8;
+			assert_int_equal(excess(&limit, 1, seed, &displaced), 0);
+		}
+		assert_true(displaced > 100 || a == ALGO_SLIDING_LOG);
+	}
+}
+
+/* Sources banned one by one fill the set: a newcomer waits for a token, not for the bans to end. */
+static void bans_do_not_shut_out_newcomers(void **unused)
+{
+	(void)unused;
+	for (enum algorithm a = 0; a < ALGO_SLIDING_LOG; a++) {
+		struct limit limit = limit_of(a, 10);
+		struct set set = { .strict = 1 };
+		unsigned int banned = 0;
+
+		limit.ban_ns = 600 * SEC;
+		for (int i = 0; i < SET_WAYS; i++) {
+			set.ways[i].source = i;
+			flood(&limit, &set.ways[i].memory, T0, 10);
+			take_hit(&limit, &set.ways[i].memory, T0);
+		}
+		assert_int_equal(set_take(&set, &limit, 99, T0 + 2), 0);
+		assert_int_equal(set_take(&set, &limit, 99, T0 + 3 * SEC), 1);
+		for (int i = 0; i < SET_WAYS; i++)
+			banned += state_banned(set.ways[i].memory.state.word, T0 + 3 * SEC);
+		assert_int_equal(banned, SET_WAYS - 1);
 	}
 }
 
@@ -755,6 +788,7 @@ int main(void)
 		cmocka_unit_test(sliding_log_is_exact_even_when_the_quota_changes),
 		cmocka_unit_test(strict_inheritance_never_exceeds_the_limit),
 		cmocka_unit_test(strict_inheritance_holds_with_bans),
+		cmocka_unit_test(bans_do_not_shut_out_newcomers),
 		cmocka_unit_test(lenient_displacement_does_exceed_it),
 		cmocka_unit_test(forged_sources_share_the_ways_budget),
 		cmocka_unit_test(offender_outlives_a_forged_flood),
