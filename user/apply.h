@@ -29,6 +29,10 @@ struct entry_state {
 int entries_read(const struct instance *instance, uint64_t now, struct entry_state **list,
 		 size_t *count);
 
+/* The longest entry that covers `prefix` or is it, and is not expired at `now`; false: none. */
+bool entry_find(const struct instance *instance, const struct prefix *prefix, uint64_t now,
+		struct entry_state *state);
+
 /*
  * Add or replace one. For ENTRY_LIMIT `policy` is the compiled policy with one limit; its slice
  * is taken from what no limit of `image` and no entry holds (-ENOSPC with the remedy), its id

@@ -114,12 +114,17 @@ static int apply_unless_undone(struct running *running, struct ruleset *ruleset,
 	return err;
 }
 
-static void warn_own(const struct ruleset *ruleset)
+static void warn_own(const struct running *running, const struct ruleset *ruleset)
 {
 	char what[PREFIX_TEXT + 80], text[PREFIX_TEXT];
+	struct entry_state entry;
 	struct prefix peer;
+	bool there;
 
-	if (ssh_peer(&peer) && lockout_find(ruleset, NULL, 0, &peer, what, sizeof(what)))
+	if (!ssh_peer(&peer))
+		return;
+	there = entry_find(&running->instance, &peer, kernel_now_ns(), &entry);
+	if (lockout_find(ruleset, there ? &entry : NULL, &peer, what, sizeof(what)))
 		log_warn("%s drops your own SSH connection from %s", what,
 			 units_address_text(&peer, text, sizeof(text)));
 }
@@ -154,7 +159,7 @@ static int apply(struct command *command, struct ruleset *ruleset, uint64_t conf
 		ruleset_free(ruleset);
 		return err;
 	}
-	warn_own(ruleset);
+	warn_own(&running, ruleset);
 	if (confirm_ns)
 		err = apply_unless_undone(&running, ruleset, flush, confirm_ns, message);
 	else

@@ -136,16 +136,16 @@ static int note_fresh(struct job *job, struct message *message)
 static void warn_own(const struct running *running)
 {
 	char what[PREFIX_TEXT + 80], text[PREFIX_TEXT];
-	struct entry_state *entries;
+	struct entry_state entry;
 	struct prefix peer;
-	size_t count;
+	bool there;
 
-	if (!ssh_peer(&peer) || entries_read(&running->instance, kernel_now_ns(), &entries, &count))
+	if (!ssh_peer(&peer))
 		return;
-	if (lockout_find(running->ruleset, entries, count, &peer, what, sizeof(what)))
+	there = entry_find(&running->instance, &peer, kernel_now_ns(), &entry);
+	if (lockout_find(running->ruleset, there ? &entry : NULL, &peer, what, sizeof(what)))
 		log_warn("%s drops your own SSH connection from %s", what,
 			 units_address_text(&peer, text, sizeof(text)));
-	free(entries);
 }
 
 static int prepare_rollback(struct job *job, struct message *message)
@@ -175,13 +175,31 @@ static int start_new(struct job *job, struct message *message)
 	return prepare_rollback(job, message);
 }
 
+/* A program of another version goes on judging until one of this version takes its place. */
+static int upgrade(struct job *job, struct message *message)
+{
+	struct instance *instance = &job->running.instance;
+	char version[INSTANCE_NAME];
+	int err;
+
+	if (!strncmp(instance->meta.version, WEIR_VERSION, sizeof(version)))
+		return 0;
+	snprintf(version, sizeof(version), "%s", instance->meta.version);
+	err = instance_upgrade(instance, message);
+	if (!err)
+		log_info("the program of weir %s made way for that of " WEIR_VERSION, version);
+	return err;
+}
+
 static int join_running(struct job *job, struct message *message)
 {
 	struct ruleset *ruleset = job->ruleset;
 	int err;
 
 	job->ruleset = NULL;
-	err = note_fresh(job, message);
+	err = upgrade(job, message);
+	if (!err)
+		err = note_fresh(job, message);
 	if (!err && ruleset)
 		err = rollback_refuse_pending(job->command->instance, message);
 	if (!err && ruleset)

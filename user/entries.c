@@ -186,6 +186,25 @@ static struct prefix cut(struct prefix prefix, uint8_t len)
 	return prefix;
 }
 
+bool entry_find(const struct instance *instance, const struct prefix *prefix, uint64_t now,
+		struct entry_state *state)
+{
+	struct prefix wanted = *prefix;
+	struct entry entry;
+
+	while (covering(instance, &wanted, &entry)) {
+		if (!expired(&entry, now)) {
+			*state = (struct entry_state){ cut(*prefix, entry.len), entry, "" };
+			add_words(instance, state);
+			return true;
+		}
+		if (!entry.len)
+			return false;
+		wanted = cut(wanted, entry.len - 1);
+	}
+	return false;
+}
+
 static int delete_at(const struct instance *instance, const struct prefix *prefix)
 {
 	union prefix_key key = prefix_key(prefix);

@@ -6,27 +6,12 @@
 #include "entry.h"
 #include "explain.h"
 #include "limiter.h"
+#include "../bpf/key.h"
 #include "../bpf/packet.h"
 
 enum {
 	ALL_SHARES = 65536,
 };
-
-/* The longest prefix of those that are in force. The list holds none that is expired. */
-static const struct entry_state *entry_of(const struct evidence *evidence,
-					  const struct prefix *source)
-{
-	const struct entry_state *best = NULL;
-
-	for (size_t i = 0; i < evidence->entry_count; i++) {
-		const struct entry_state *entry = &evidence->entries[i];
-
-		if (prefix_contains(&entry->prefix, source) &&
-		    (!best || entry->prefix.len > best->prefix.len))
-			best = entry;
-	}
-	return best;
-}
 
 static uint64_t banned_for(const struct state *state, uint64_t now)
 {
@@ -79,6 +64,19 @@ static const struct source_state *state_of(const struct evidence *evidence,
 	return NULL;
 }
 
+/* Is the source among those that a policy with `mode: N%` is enforced for? */
+static bool is_enforced(const struct evidence *evidence, const struct policy *policy,
+			const struct packet *packet)
+{
+	struct key key = packet->family == 4 ? key_ipv4(packet->source, policy->ipv4_len)
+					     : key_ipv6(packet->source, policy->ipv6_len);
+
+	if (!policy->enforced || !evidence->secret)
+		return policy->enforced;
+	return key_hash(&key, evidence->secret->word[0], evidence->secret->word[1]) >> 48 <
+	       policy->enforced;
+}
+
 static void explain_policy(const struct evidence *evidence, const struct image_policy *policy,
 			   const struct packet *packet, struct explanation *explanation)
 {
@@ -97,7 +95,7 @@ static void explain_policy(const struct evidence *evidence, const struct image_p
 		explanation->limit_count = policy->policy.count;
 		judge(explanation);
 	}
-	if (!explanation->passes && !explanation->enforced) {
+	if (!explanation->passes && !is_enforced(evidence, &policy->policy, packet)) {
 		explanation->passes = true;
 		explanation->reason = REASON_OBSERVED;
 	}
@@ -156,7 +154,7 @@ int explain_packet(const struct evidence *evidence, const struct packet *packet,
 		   struct explanation *explanation, struct message *message)
 {
 	const struct image *image = evidence->image;
-	const struct entry_state *entry;
+	const struct entry_state *entry = evidence->entry;
 	int index;
 	uint8_t len;
 
@@ -168,7 +166,6 @@ int explain_packet(const struct evidence *evidence, const struct packet *packet,
 	};
 	memcpy(explanation->source.addr, packet->source, packet->family == 4 ? 4 : 16);
 	index = image_match(image, &explanation->source, &len);
-	entry = entry_of(evidence, &explanation->source);
 	if (entry && (index < 0 || len <= entry->prefix.len))
 		return explain_entry(evidence, entry, packet, explanation, message);
 	if (index >= 0) {

@@ -12,13 +12,13 @@
 
 struct packet;
 
-/* What is known at a moment: the policy in force, the entries, the states of the source. */
+/* What is known at a moment: the policy in force, an entry for the source, its states. */
 struct evidence {
 	const struct image *image;
-	const struct entry_state *entries;
-	size_t entry_count;
+	const struct entry_state *entry; /* NULL: none */
 	const struct source_state *states;
 	size_t state_count;
+	const struct secret *secret; /* NULL: not known; the source is taken as enforced */
 	uint64_t now;
 };
 

@@ -32,16 +32,15 @@ static void offer_policies(struct longest *longest, const struct ruleset *rulese
 	}
 }
 
-bool lockout_find(const struct ruleset *ruleset, const struct entry_state *entries, size_t count,
+bool lockout_find(const struct ruleset *ruleset, const struct entry_state *entry,
 		  const struct prefix *address, char *what, size_t size)
 {
 	struct longest longest = { 0 };
 	char text[PREFIX_TEXT];
 
 	offer_policies(&longest, ruleset, address);
-	for (size_t i = 0; i < count; i++)
-		offer(&longest, &entries[i].prefix, address, entries[i].entry.kind == ENTRY_BLOCK,
-		      NULL);
+	if (entry)
+		offer(&longest, &entry->prefix, address, entry->entry.kind == ENTRY_BLOCK, NULL);
 	for (size_t i = 0; i < ruleset->entry_count; i++)
 		offer(&longest, &ruleset->entries[i].prefix, address,
 		      ruleset->entries[i].kind == ENTRY_BLOCK, NULL);

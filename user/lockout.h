@@ -9,10 +9,10 @@
 #include "apply.h"
 
 /*
- * True if the ruleset, its own entries, or those that stand now would drop every packet of
- * `address`; `what` then names the policy or entry. entries may be NULL.
+ * True if the ruleset, its own entries, or the entry that stands for `address` now (NULL: none)
+ * would drop every packet of it; `what` then names the policy or entry.
  */
-bool lockout_find(const struct ruleset *ruleset, const struct entry_state *entries, size_t count,
+bool lockout_find(const struct ruleset *ruleset, const struct entry_state *entry,
 		  const struct prefix *address, char *what, size_t size);
 
 #endif

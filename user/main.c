@@ -47,7 +47,7 @@ static const struct verb verbs[] = {
 	{ "source", cmd_source, OPTION(TOP) | OPTION(BY) | OPTION(ALL),
 	  "list [--top N] [--by dropped|passed|debt] | show ADDR | forget ADDR|--all",
 	  "what is remembered of sources" },
-	{ "explain", cmd_explain, 0, "ADDR [proto P] [dport N] [len N] [syn]",
+	{ "explain", cmd_explain, 0, "ADDR [proto P] [dport N] [type N] [to ADDR] [len N] [syn]",
 	  "how such a packet would be judged now" },
 	{ "top", cmd_top, OPTION(INTERVAL) | OPTION(COUNT) | OPTION(TOP),
 	  "[--interval S] [--count N, with -j] [--top N, with -j]",

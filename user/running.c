@@ -280,45 +280,54 @@ static int entry_of_state(const struct entry_state *state, const struct ruleset 
 	return entry_limit_read(state->text, &state->prefix, ruleset, &entry->limit, message);
 }
 
+static int save_entry(const struct running *running, const struct prefix *prefix, uint64_t now,
+		      struct saved_entry *saved)
+{
+	struct entry_state state;
+
+	saved->prefix = *prefix;
+	if (!entry_find(&running->instance, prefix, now, &state) || state.prefix.len != prefix->len)
+		return 0;
+	saved->there = true;
+	saved->entry = state.entry;
+	if (!*state.text)
+		return 0;
+	saved->text = strdup(state.text);
+	return saved->text ? 0 : -ENOMEM;
+}
+
 int running_save_entries(const struct running *running, const struct ruleset *ruleset,
 			 struct saved_entries *saved, struct message *message)
 {
 	size_t count = ruleset->entry_count;
-	int err;
+	uint64_t now = kernel_now_ns();
+	int err = 0;
 
-	*saved = (struct saved_entries){ 0 };
-	if (!count)
+	*saved = (struct saved_entries){ .list = calloc(count + 1, sizeof(*saved->list)) };
+	if (!saved->list)
+		err = -ENOMEM;
+	for (; !err && saved->count < count; saved->count++)
+		err = save_entry(running, &ruleset->entries[saved->count].prefix, now,
+				 &saved->list[saved->count]);
+	if (!err)
 		return 0;
-	err = entries_read(&running->instance, kernel_now_ns(), &saved->states,
-			   &saved->state_count);
-	if (err)
-		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
-	saved->touched = calloc(count, sizeof(*saved->touched));
-	if (!saved->touched) {
-		saved_entries_free(saved);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < count; i++)
-		saved->touched[i] = ruleset->entries[i].prefix;
-	saved->touched_count = count;
-	return 0;
+	saved_entries_free(saved);
+	return message_set(message, err, "no memory");
 }
 
-static int restore_entry(struct running *running, const struct prefix *prefix,
-			 const struct saved_entries *saved, struct message *message)
+static int restore_entry(struct running *running, const struct saved_entry *saved,
+			 struct message *message)
 {
-	const struct entry_state *state;
+	struct entry_state state = { saved->prefix, saved->entry, "" };
 	uint64_t now = kernel_now_ns();
 	struct entry_spec entry;
 	int err;
 
-	/* bsearch by the prefix, which is the first member of a state */
-	state = saved->state_count ? bsearch(prefix, saved->states, saved->state_count,
-					     sizeof(*state), prefix_compare)
-				   : NULL;
-	if (!state || (state->entry.expires_ns && state->entry.expires_ns <= now))
-		return entry_remove(&running->instance, prefix, message);
-	err = entry_of_state(state, running->ruleset, now, &entry, message);
+	if (!saved->there || (saved->entry.expires_ns && saved->entry.expires_ns <= now))
+		return entry_remove(&running->instance, &saved->prefix, message);
+	if (saved->text)
+		snprintf(state.text, sizeof(state.text), "%s", saved->text);
+	err = entry_of_state(&state, running->ruleset, now, &entry, message);
 	if (err)
 		return err;
 	err = running_set_entry(running, &entry, message);
@@ -331,8 +340,8 @@ int running_restore_entries(struct running *running, const struct saved_entries 
 {
 	int err = 0;
 
-	for (size_t i = 0; i < saved->touched_count; i++) {
-		int failed = restore_entry(running, &saved->touched[i], saved, message);
+	for (size_t i = 0; i < saved->count; i++) {
+		int failed = restore_entry(running, &saved->list[i], message);
 
 		if (failed && failed != -ENOENT)
 			err = failed;
@@ -342,8 +351,9 @@ int running_restore_entries(struct running *running, const struct saved_entries 
 
 void saved_entries_free(struct saved_entries *saved)
 {
-	free(saved->touched);
-	free(saved->states);
+	for (size_t i = 0; i < saved->count; i++)
+		free(saved->list[i].text);
+	free(saved->list);
 	*saved = (struct saved_entries){ 0 };
 }
 

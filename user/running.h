@@ -42,11 +42,15 @@ int running_set_entry(struct running *running, const struct entry_spec *entry,
 		      struct message *message);
 
 /* What the entries of a ruleset will stand in the place of, so that it can be put back. */
+struct saved_entry {
+	struct prefix prefix;
+	bool there; /* else there was none */
+	struct entry entry;
+	char *text; /* of a limit */
+};
 struct saved_entries {
-	struct prefix *touched; /* by the ruleset */
-	size_t touched_count;
-	struct entry_state *states; /* all there were, sorted */
-	size_t state_count;
+	struct saved_entry *list;
+	size_t count;
 };
 int running_save_entries(const struct running *running, const struct ruleset *ruleset,
 			 struct saved_entries *saved, struct message *message);

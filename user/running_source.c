@@ -11,24 +11,22 @@ int running_explain(const struct running *running, const struct packet *packet,
 {
 	struct evidence evidence = { .image = running->image, .now = kernel_now_ns() };
 	struct prefix source = { .family = packet->family, .len = packet->family == 4 ? 32 : 128 };
-	struct source_state *states = NULL;
-	struct entry_state *entries = NULL;
+	struct source_state *states;
+	struct entry_state entry;
+	struct secret secret;
 	int err;
 
 	memcpy(source.addr, packet->source, packet->family == 4 ? 4 : 16);
-	err = entries_read(&running->instance, evidence.now, &entries, &evidence.entry_count);
-	if (err)
-		return message_set(message, err, "the entries can't be read: %s", strerror(-err));
+	if (entry_find(&running->instance, &source, evidence.now, &entry))
+		evidence.entry = &entry;
+	if (secret_read(&running->instance, &secret))
+		evidence.secret = &secret;
 	err = sources_of(&running->instance, running->image, &source, &states,
 			 &evidence.state_count);
-	if (err) {
-		message_set(message, err, "the states can't be read: %s", strerror(-err));
-	} else {
-		evidence.entries = entries;
-		evidence.states = states;
-		err = explain_packet(&evidence, packet, explanation, message);
-	}
+	if (err)
+		return message_set(message, err, "the states can't be read: %s", strerror(-err));
+	evidence.states = states;
+	err = explain_packet(&evidence, packet, explanation, message);
 	free(states);
-	free(entries);
 	return err;
 }

@@ -309,8 +309,13 @@ static bool judges(const struct image_policy *policy)
 
 static int warn_policies(struct snapshot *snapshot, const struct image *image)
 {
+	bool any = false;
 	int err = 0;
 
+	for (size_t i = 0; i < image->policy_count; i++)
+		any |= judges(&image->policies[i]);
+	if (!any)
+		return warn(snapshot, "no policy in force limits or drops anything");
 	for (size_t i = 0; i < image->policy_count && !err; i++) {
 		const struct image_policy *policy = &image->policies[i];
 		uint32_t enforced = policy->policy.enforced;

@@ -103,4 +103,7 @@ int sources_walk(const struct instance *instance, const struct image *image,
 int sources_of(const struct instance *instance, const struct image *image,
 	       const struct prefix *address, struct source_state **list, size_t *count);
 
+/* The secret of the keyed hash; false for who may not read it. */
+bool secret_read(const struct instance *instance, struct secret *secret);
+
 #endif

@@ -384,29 +384,35 @@ static int visit_search(const struct found *found, void *context)
 	return 1;
 }
 
+bool secret_read(const struct instance *instance, struct secret *secret)
+{
+	char path[PINS_PATH];
+	uint32_t zero = 0;
+	bool known;
+	int fd;
+
+	pins_path(instance->path, map_shape(MAP_SECRET)->name, path);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return false;
+	known = !bpf_map_lookup_elem(fd, &zero, secret);
+	close(fd);
+	return known;
+}
+
 /* The part of the slice where a key must lie: one set for who may read the secret, else all. */
 static struct owner narrowed(const struct instance *instance, const struct owner *owner,
 			     const struct key *key)
 {
 	struct owner narrow = *owner;
 	struct secret secret;
-	char path[PINS_PATH];
-	uint32_t zero = 0;
-	int fd;
 
-	if (owner->rule.flags & LIMIT_SHARED)
-		return narrow;
-	pins_path(instance->path, map_shape(MAP_SECRET)->name, path);
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return narrow;
-	if (!bpf_map_lookup_elem(fd, &zero, &secret)) {
+	if (!(owner->rule.flags & LIMIT_SHARED) && secret_read(instance, &secret)) {
 		uint64_t hash = key_hash(key, secret.word[0], secret.word[1]);
 
 		narrow.rule.slice_base += (uint32_t)hash & narrow.rule.slice_mask;
 		narrow.rule.slice_mask = 0;
 	}
-	close(fd);
 	return narrow;
 }
 
