@@ -175,19 +175,20 @@ static int start_new(struct job *job, struct message *message)
 	return prepare_rollback(job, message);
 }
 
-/* A program of another version goes on judging until one of this version takes its place. */
+/* Another program goes on judging until that of this binary takes its place. */
 static int upgrade(struct job *job, struct message *message)
 {
 	struct instance *instance = &job->running.instance;
 	char version[INSTANCE_NAME];
 	int err;
 
-	if (!strncmp(instance->meta.version, WEIR_VERSION, sizeof(version)))
+	if (instance_is_current(instance))
 		return 0;
 	snprintf(version, sizeof(version), "%s", instance->meta.version);
 	err = instance_upgrade(instance, message);
 	if (!err)
-		log_info("the program of weir %s made way for that of " WEIR_VERSION, version);
+		log_info("the program of weir %s made way for that of %s", version,
+			 instance->meta.version);
 	return err;
 }
 

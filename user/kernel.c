@@ -213,19 +213,8 @@ static int reuse_maps(struct weir *skeleton, const struct instance *instance)
 	return 0;
 }
 
-/*
- * libbpf sets the flag for frames of several buffers by the section's name; to change the type
- * there and back makes it forget the section.
- */
-static void drop_frags(struct weir *skeleton)
-{
-	bpf_program__set_type(skeleton->progs.weir, BPF_PROG_TYPE_SOCKET_FILTER);
-	bpf_program__set_type(skeleton->progs.weir, BPF_PROG_TYPE_XDP);
-	bpf_program__set_expected_attach_type(skeleton->progs.weir, BPF_XDP);
-}
-
 /* Open, set sizes (or, for an upgrade, the pinned maps), load. */
-static int load_once(struct instance *instance, const struct secret *secret, bool reuse, bool frags,
+static int load_once(struct instance *instance, const struct secret *secret, bool reuse,
 		     struct weir **loaded)
 {
 	struct weir *skeleton = weir__open();
@@ -236,8 +225,6 @@ static int load_once(struct instance *instance, const struct secret *secret, boo
 	skeleton->rodata->table_kind = instance->meta.table;
 	skeleton->rodata->secret0 = secret->word[0];
 	skeleton->rodata->secret1 = secret->word[1];
-	if (!frags)
-		drop_frags(skeleton);
 	err = size_maps(skeleton, &instance->meta);
 	if (!err && reuse)
 		err = reuse_maps(skeleton, instance);
@@ -247,9 +234,22 @@ static int load_once(struct instance *instance, const struct secret *secret, boo
 		weir__destroy(skeleton);
 		return err;
 	}
-	instance->meta.frags = frags;
 	*loaded = skeleton;
 	return 0;
+}
+
+/* By the section's name libbpf asks for frames of several buffers: let it mean plain XDP. */
+static int load_without_frags(struct instance *instance, const struct secret *secret, bool reuse,
+			      struct weir **loaded)
+{
+	int handler = libbpf_register_prog_handler("xdp.frags", BPF_PROG_TYPE_XDP, BPF_XDP, NULL);
+	int err;
+
+	if (handler < 0)
+		return handler;
+	err = load_once(instance, secret, reuse, loaded);
+	libbpf_unregister_prog_handler(handler);
+	return err;
 }
 
 /* Only EINVAL can be about the flag: a second try costs nothing where it was not. */
@@ -261,9 +261,10 @@ static int load(struct instance *instance, const struct secret *secret, bool reu
 	libbpf_set_print(print_libbpf);
 	if (!reuse && !memory_suffices(maps_bytes(&instance->meta, kernel_cpus())))
 		return explain_too_large(-ENOMEM, &instance->meta, message);
-	err = load_once(instance, secret, reuse, true, loaded);
+	err = load_once(instance, secret, reuse, loaded);
+	instance->meta.frags = err != -EINVAL;
 	if (err == -EINVAL)
-		err = load_once(instance, secret, reuse, false, loaded);
+		err = load_without_frags(instance, secret, reuse, loaded);
 	return err ? explain_load(err, &instance->meta, message) : 0;
 }
 
@@ -328,6 +329,27 @@ static int pin_all(const struct instance *instance, const struct weir *skeleton,
 	return err;
 }
 
+/* The version, and which build of the program: an FNV-1a hash of its object file. */
+static void program_version(char to[INSTANCE_NAME])
+{
+	uint32_t hash = 2166136261u;
+	const unsigned char *bytes;
+	size_t size;
+
+	bytes = weir__elf_bytes(&size);
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	snprintf(to, INSTANCE_NAME, "%s+%08x", WEIR_VERSION, hash);
+}
+
+bool instance_is_current(const struct instance *instance)
+{
+	char version[INSTANCE_NAME];
+
+	program_version(version);
+	return !strncmp(instance->meta.version, version, sizeof(version));
+}
+
 static struct meta meta_for(const struct capacity *room, const char *name)
 {
 	struct meta meta = {
@@ -341,10 +363,10 @@ static struct meta meta_for(const struct capacity *room, const char *name)
 		.credits = room->credits,
 		.states = room->states,
 		.loaded_at_ns = kernel_now_ns(),
-		.version = WEIR_VERSION,
 	};
 
 	snprintf(meta.instance, sizeof(meta.instance), "%s", name);
+	program_version(meta.version);
 	return meta;
 }
 
@@ -610,7 +632,7 @@ int instance_upgrade(struct instance *instance, struct message *message)
 	if (!err) {
 		close(instance->maintain);
 		instance->maintain = dup(bpf_program__fd(skeleton->progs.weir_maintain));
-		snprintf(instance->meta.version, sizeof(instance->meta.version), WEIR_VERSION);
+		program_version(instance->meta.version);
 		write_one(instance->maps[MAP_META], &instance->meta);
 	}
 	weir__destroy(skeleton);

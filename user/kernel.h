@@ -100,6 +100,9 @@ int instance_create(const char *name, const struct capacity *room, struct instan
  */
 int instance_upgrade(struct instance *instance, struct message *message);
 
+/* Is its program the one of this binary? */
+bool instance_is_current(const struct instance *instance);
+
 /*
  * Attach the instance's program with a bpf_link pinned as link-IFINDEX. Already ours: 0 and
  * *already. A foreign program: -EBUSY, naming its id and mode, unless replace. mode auto: native,

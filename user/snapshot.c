@@ -384,9 +384,11 @@ static int warn_pins(struct snapshot *snapshot)
 
 static int warn_version(struct snapshot *snapshot, const struct instance *instance)
 {
-	if (!strncmp(instance->meta.version, WEIR_VERSION, INSTANCE_NAME))
+	if (instance_is_current(instance))
 		return 0;
-	return warn(snapshot, "the program in the kernel is of weir %.*s, this is " WEIR_VERSION,
+	return warn(snapshot,
+		    "the program in the kernel is that of another weir (%.*s): weir attach "
+		    "replaces it in place",
 		    INSTANCE_NAME, instance->meta.version);
 }
 
