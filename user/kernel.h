@@ -127,13 +127,13 @@ int instance_attachments(const struct instance *instance, struct attachment **li
 int instance_maintain(const struct instance *instance, struct maintain *command);
 
 /*
- * The policy in force as text (YAML and image_save's), kept in the pinned map `rules`, which is
- * made anew each time and renamed into place; to be written after apply_image, under the same
- * lock. Read: both are malloc'ed; -ENOENT before the first write; -ESTALE where an apply was cut
- * short between the two.
+ * The policy as text (YAML and image_save's), kept in a pinned map that is made anew each time.
+ * Written before apply_image, it is what instance_rules_read finds from the swap on, even where
+ * the writer dies there; commit afterwards. Read: both are malloc'ed; -ENOENT before the first.
  */
 int instance_rules_write(struct instance *instance, const char *yaml, size_t yaml_length,
 			 const char *own, size_t own_length, struct message *message);
+int instance_rules_commit(struct instance *instance, struct message *message);
 int instance_rules_read(const struct instance *instance, char **yaml, size_t *yaml_length,
 			char **own, size_t *own_length, struct message *message);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include "pins.h"
 
 #define PIN_RULES "rules"
+#define PIN_NEXT  "rules_next" /* of the generation to come */
 
 /* At the start of the map; the YAML and the other text follow, without an end mark. */
 struct rules_head {
@@ -53,28 +55,6 @@ static int fill_rules(int fd, const struct rules_head *head, const char *yaml, c
 	return 0;
 }
 
-int instance_rules_write(struct instance *instance, const char *yaml, size_t yaml_length,
-			 const char *own, size_t own_length, struct message *message)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	struct rules_head head = { .yaml_length = yaml_length, .own_length = own_length };
-	int fd, err;
-
-	err = read_generation(instance, &head.generation);
-	if (err)
-		return message_set(message, err, "cannot read the generation: %s", strerror(-err));
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rules", sizeof(uint32_t), RULES_CHUNK,
-			    chunks_for(sizeof(head) + yaml_length + own_length), &options);
-	err = fd < 0 ? -errno : fill_rules(fd, &head, yaml, own);
-	if (err)
-		message_set(message, err, "cannot keep the policy's text: %s", strerror(-err));
-	else
-		err = pins_put(fd, instance->path, PIN_RULES, PINS_GROUP, message);
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
 static char *copy_text(const char *from, size_t length)
 {
 	char *text = malloc(length + 1);
@@ -104,9 +84,14 @@ static int copy_rules(const char *memory, size_t size, struct rules *rules)
 	rules->own = copy_text(memory + sizeof(*head) + head->yaml_length, head->own_length);
 	if (rules->yaml && rules->own)
 		return 0;
+	return -ENOMEM;
+}
+
+static void rules_free(struct rules *rules)
+{
 	free(rules->yaml);
 	free(rules->own);
-	return -ENOMEM;
+	*rules = (struct rules){};
 }
 
 /* A map that was opened read-only cannot be mapped: chunk by chunk. */
@@ -124,7 +109,7 @@ static int read_chunks(int fd, uint32_t chunks, struct rules *rules)
 	return err;
 }
 
-static int read_rules(const struct instance *instance, struct rules *rules)
+static int read_rules(const struct instance *instance, const char *pin, struct rules *rules)
 {
 	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = BPF_F_RDONLY);
 	struct bpf_map_info info = {};
@@ -132,7 +117,7 @@ static int read_rules(const struct instance *instance, struct rules *rules)
 	char path[PINS_PATH];
 	int fd, err;
 
-	pins_path(instance->path, PIN_RULES, path);
+	pins_path(instance->path, pin, path);
 	fd = bpf_obj_get_opts(path, &options);
 	if (fd < 0)
 		return -errno;
@@ -145,42 +130,111 @@ static int read_rules(const struct instance *instance, struct rules *rules)
 	return err;
 }
 
+static int rename_pin(const struct instance *instance, const char *from, const char *to)
+{
+	char old[PINS_PATH], new[PINS_PATH];
+
+	pins_path(instance->path, from, old);
+	pins_path(instance->path, to, new);
+	return rename(old, new) ? -errno : 0;
+}
+
+int instance_rules_commit(struct instance *instance, struct message *message)
+{
+	int err = rename_pin(instance, PIN_NEXT, PIN_RULES);
+
+	if (err)
+		return message_set(message, err, "cannot keep the policy's text: %s",
+				   strerror(-err));
+	return 0;
+}
+
+/* An apply that was cut short behind its swap: what it wrote is in force. */
+static int finish_last(const struct instance *instance, uint32_t generation)
+{
+	struct rules rules = {};
+	int err = read_rules(instance, PIN_NEXT, &rules);
+
+	if (!err && rules.head.generation == generation)
+		err = rename_pin(instance, PIN_NEXT, PIN_RULES);
+	rules_free(&rules);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int write_map(struct instance *instance, const struct rules_head *head, const char *yaml,
+		     const char *own, struct message *message)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	uint32_t chunks = chunks_for(sizeof(*head) + head->yaml_length + head->own_length);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rules", sizeof(uint32_t), RULES_CHUNK, chunks,
+				&options);
+	int err = fd < 0 ? -errno : fill_rules(fd, head, yaml, own);
+
+	if (err)
+		message_set(message, err, "cannot keep the policy's text: %s", strerror(-err));
+	else
+		err = pins_put(fd, instance->path, PIN_NEXT, PINS_GROUP, message);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int instance_rules_write(struct instance *instance, const char *yaml, size_t yaml_length,
+			 const char *own, size_t own_length, struct message *message)
+{
+	struct rules_head head = { .yaml_length = yaml_length, .own_length = own_length };
+	int err = read_generation(instance, &head.generation);
+
+	if (!err)
+		err = finish_last(instance, head.generation);
+	if (err)
+		return message_set(message, err, "cannot read the generation: %s", strerror(-err));
+	head.generation++;
+	return write_map(instance, &head, yaml, own, message);
+}
+
+/* Those of the generation in force: 0, -ESTALE where neither is, or -errno. */
+static int read_current(const struct instance *instance, struct rules *rules)
+{
+	static const char *const pins[] = { PIN_RULES, PIN_NEXT };
+	uint32_t generation = 0;
+	int err = read_generation(instance, &generation);
+
+	for (int i = 0; i < 2 && !err; i++) {
+		err = read_rules(instance, pins[i], rules);
+		if (!err && rules->head.generation == generation)
+			return 0;
+		rules_free(rules);
+		if (err == -ENOENT && i == 1)
+			err = -ESTALE;
+	}
+	return err ? err : -ESTALE;
+}
+
 enum rules_wait {
 	RULES_TRIES = 20,
 	RULES_PAUSE_NS = 50000000,
 };
 
-/* Between the swap and the new text there is a moment, which a reader without a lock may meet. */
+/* A reader without the lock may look at one pin before and at the other behind a commit. */
 int instance_rules_read(const struct instance *instance, char **yaml, size_t *yaml_length,
 			char **own, size_t *own_length, struct message *message)
 {
 	const struct timespec pause = { .tv_nsec = RULES_PAUSE_NS };
 	struct rules rules = {};
-	uint32_t generation = 0;
-	int err;
+	int err = read_current(instance, &rules);
 
-	for (int i = 0; i < RULES_TRIES; i++) {
-		err = read_rules(instance, &rules);
-		if (!err)
-			err = read_generation(instance, &generation);
-		if (err)
-			return message_set(message, err, "cannot read the policy in force: %s",
-					   strerror(-err));
-		if (rules.head.generation == generation) {
-			*yaml = rules.yaml;
-			*yaml_length = rules.head.yaml_length;
-			*own = rules.own;
-			*own_length = rules.head.own_length;
-			return 0;
-		}
-		free(rules.yaml);
-		free(rules.own);
-		if (instance->lock >= 0)
-			break;
+	for (int i = 0; err == -ESTALE && i < RULES_TRIES && instance->lock < 0; i++) {
 		nanosleep(&pause, NULL);
+		err = read_current(instance, &rules);
 	}
-	message_set(message, -ESTALE, "the last change of the policy was cut short");
-	return message_hint(
-		message, -ESTALE,
-		"it is in force, but not described: weir detach --all and attach again");
+	if (err)
+		return message_set(message, err, "cannot read the policy in force: %s",
+				   err == -ESTALE ? "it was written by another weir"
+						  : strerror(-err));
+	*yaml = rules.yaml;
+	*yaml_length = rules.head.yaml_length;
+	*own = rules.own;
+	*own_length = rules.head.own_length;
+	return 0;
 }

@@ -96,6 +96,17 @@ static int write_rules(struct instance *instance, struct ruleset *ruleset,
 	return err;
 }
 
+/* The text first: from the swap on it is what readers find, even if we die on the way. */
+static int put_in_force(struct running *running, struct ruleset *ruleset, const struct image *image,
+			bool flush, struct message *message)
+{
+	int err = write_rules(&running->instance, ruleset, image, message);
+
+	if (!err)
+		err = apply_image(&running->instance, running->image, image, flush, message);
+	return err ? err : instance_rules_commit(&running->instance, message);
+}
+
 /* Neighbours that are blocked for the same time are set in one swap. */
 static int set_blocks(struct running *running, const struct entry_spec *entries, size_t count,
 		      struct message *message)
@@ -136,23 +147,23 @@ int running_create(const char *name, struct ruleset *ruleset, struct running *ru
 		   struct message *message)
 {
 	struct capacity room;
+	struct image *image;
 	int err;
 
 	*running = (struct running){ .ruleset = ruleset };
-	err = image_first(ruleset, kernel_cpus(), &room, &running->image, message);
+	err = image_first(ruleset, kernel_cpus(), &room, &image, message);
 	if (err) {
 		ruleset_free(ruleset);
 		return err;
 	}
 	err = instance_create(name, &room, &running->instance, message);
 	if (err) {
-		image_free(running->image);
+		image_free(image);
 		ruleset_free(ruleset);
 		return err;
 	}
-	err = apply_image(&running->instance, NULL, running->image, false, message);
-	if (!err)
-		err = write_rules(&running->instance, ruleset, running->image, message);
+	err = put_in_force(running, ruleset, image, false, message);
+	running->image = image;
 	if (!err)
 		err = set_entries(running, message);
 	if (err) {
@@ -162,10 +173,7 @@ int running_create(const char *name, struct ruleset *ruleset, struct running *ru
 	return err;
 }
 
-/*
- * Swap another ruleset in and give the one before back. Where the rules can't be written down the
- * old image goes back in force: what is enforced must be what is written.
- */
+/* Swap another ruleset in and give the one before back. */
 static int swap(struct running *running, struct ruleset *ruleset, bool flush,
 		struct ruleset **before, struct message *message)
 {
@@ -176,12 +184,7 @@ static int swap(struct running *running, struct ruleset *ruleset, bool flush,
 	err = image_next(ruleset, kernel_cpus(), &room, running->image, flush, &image, message);
 	if (err)
 		return err;
-	err = apply_image(&running->instance, running->image, image, flush, message);
-	if (!err) {
-		err = write_rules(&running->instance, ruleset, image, message);
-		if (err)
-			apply_image(&running->instance, image, running->image, false, NULL);
-	}
+	err = put_in_force(running, ruleset, image, flush, message);
 	if (err) {
 		image_free(image);
 		return err;

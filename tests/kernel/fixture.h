@@ -65,22 +65,31 @@ FIXTURE struct ruleset *parse(const char *text)
 	return ruleset;
 }
 
-FIXTURE void fixture_rules(struct fixture *fixture)
+/* As running.c puts an image in force. */
+FIXTURE int fixture_swap(struct fixture *fixture, const struct image *image, bool flush)
 {
+	int err;
+
 	must(instance_rules_write(&fixture->instance, "", 0, "", 0, &message));
+	err = apply_image(&fixture->instance, fixture->image, image, flush, &message);
+	if (!err)
+		must(instance_rules_commit(&fixture->instance, &message));
+	return err;
 }
 
 FIXTURE void fixture_create(struct fixture *fixture, const char *name, const char *text)
 {
 	struct capacity room;
+	struct image *image;
 	char path[256];
 
 	fixture->name = name;
 	fixture->ruleset = parse(text);
-	must(image_first(fixture->ruleset, kernel_cpus(), &room, &fixture->image, &message));
+	fixture->image = NULL;
+	must(image_first(fixture->ruleset, kernel_cpus(), &room, &image, &message));
 	must(instance_create(name, &room, &fixture->instance, &message));
-	must(apply_image(&fixture->instance, NULL, fixture->image, false, &message));
-	fixture_rules(fixture);
+	must(fixture_swap(fixture, image, false));
+	fixture->image = image;
 	snprintf(path, sizeof(path), "%s/program", fixture->instance.path);
 	fixture->program = bpf_obj_get(path);
 	assert_true(fixture->program >= 0);
@@ -96,7 +105,7 @@ FIXTURE int fixture_apply(struct fixture *fixture, const char *text, bool flush)
 
 	err = image_next(ruleset, kernel_cpus(), &room, fixture->image, flush, &image, &message);
 	if (!err)
-		err = apply_image(&fixture->instance, fixture->image, image, flush, &message);
+		err = fixture_swap(fixture, image, flush);
 	if (err) {
 		ruleset_free(ruleset);
 		return err;
@@ -105,7 +114,6 @@ FIXTURE int fixture_apply(struct fixture *fixture, const char *text, bool flush)
 	ruleset_free(fixture->ruleset);
 	fixture->image = image;
 	fixture->ruleset = ruleset;
-	fixture_rules(fixture);
 	return 0;
 }
 

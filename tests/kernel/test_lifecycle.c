@@ -60,9 +60,21 @@ static void create(void)
 	must(instance_create(NAME, &small_room, &instance, &message));
 }
 
+static void next_generation(void)
+{
+	struct live live;
+	uint32_t zero = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(instance.maps[MAP_LIVE], &zero, &live), 0);
+	live.generation++;
+	assert_int_equal(bpf_map_update_elem(instance.maps[MAP_LIVE], &zero, &live, 0), 0);
+}
+
 static void put_rules(void)
 {
 	must(instance_rules_write(&instance, "yaml\n", 5, "own\n", 4, &message));
+	next_generation();
+	must(instance_rules_commit(&instance, &message));
 }
 
 static bool attach(const char *interface, enum attach_mode mode)
@@ -111,9 +123,6 @@ static int in_child(int (*job)(void))
 
 static void an_instance_is_found_again_and_leaves_nothing(void **state)
 {
-	char *yaml, *own;
-	size_t yaml_length, own_length;
-
 	(void)state;
 	assert_false(instance_exists(NAME));
 	create();
@@ -123,17 +132,41 @@ static void an_instance_is_found_again_and_leaves_nothing(void **state)
 	instance_close(&instance);
 	must(instance_open(NAME, false, &instance, &message));
 	assert_int_equal(instance.meta.sets, small_room.sets);
-	must(instance_rules_read(&instance, &yaml, &yaml_length, &own, &own_length, &message));
-	assert_string_equal(yaml, "yaml\n");
-	assert_string_equal(own, "own\n");
-	free(yaml);
-	free(own);
 	assert_int_equal(mkdir(DIRECTORY "/mark", 0755), 0);
 	instance_close(&instance);
 	must(instance_destroy(NAME, &message));
 	assert_nothing_is_left();
 	assert_int_equal(instance_open(NAME, true, &instance, &message), -ENOENT);
 	assert_int_equal(instance_destroy(NAME, &message), -ENOENT);
+}
+
+static void assert_rules(const char *expected)
+{
+	char *yaml, *own;
+	size_t yaml_length, own_length;
+
+	must(instance_rules_read(&instance, &yaml, &yaml_length, &own, &own_length, &message));
+	assert_string_equal(yaml, expected);
+	assert_string_equal(own, "own\n");
+	free(yaml);
+	free(own);
+}
+
+/* The swap decides: the text goes with the image whenever the writer dies. */
+static void the_text_is_that_of_what_is_in_force(void **state)
+{
+	(void)state;
+	create();
+	put_rules();
+	must(instance_rules_write(&instance, "new\n", 4, "own\n", 4, &message));
+	assert_rules("yaml\n");
+	next_generation();
+	assert_rules("new\n");
+	must(instance_rules_write(&instance, "newer\n", 6, "own\n", 4, &message));
+	assert_rules("new\n");
+	next_generation();
+	must(instance_rules_commit(&instance, &message));
+	assert_rules("newer\n");
 }
 
 static void attach_is_idempotent_and_detach_frees(void **state)
@@ -554,6 +587,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_without_bpf_is_named),
 		cmocka_unit_test(a_table_too_large_is_refused_at_once),
 		cmocka_unit_test_teardown(an_instance_is_found_again_and_leaves_nothing, clean),
+		cmocka_unit_test_teardown(the_text_is_that_of_what_is_in_force, clean),
 		cmocka_unit_test_teardown(attach_is_idempotent_and_detach_frees, clean),
 		cmocka_unit_test_teardown(a_kernel_without_frags_gets_the_plain_program, clean),
 		cmocka_unit_test_teardown(the_mode_is_as_asked_for, clean),
