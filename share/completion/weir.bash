@@ -140,12 +140,12 @@ _weir_explain_word()
 {
 	case $prev in
 	proto) _weir_pick tcp udp icmp icmpv6 ;;
-	dport | len) ;;
+	dport | type | to | len) ;;
 	*)
 		if [ "$1" -eq 0 ]; then
 			_weir_from _weir_sources
 		else
-			_weir_pick proto dport len syn
+			_weir_pick proto dport type to len syn
 		fi
 		;;
 	esac
