@@ -161,7 +161,7 @@ scraped() {
 
 test_a_real_prometheus_scrapes_and_answers() {
 	some_traffic
-	serve
+	serve --top 2
 	cat >"$scratch/prometheus.yml" <<-YAML
 		global: {scrape_interval: 1s}
 		scrape_configs:
@@ -173,6 +173,7 @@ test_a_real_prometheus_scrapes_and_answers() {
 	wait_until scraped
 	same dropped "$(answers 'sum(weir_packets_total{verdict="drop"})')" 24
 	same limit "$(answers 'weir_limit_refused_packets_total{policy="everyone"}')" 20
+	same "worst source" "$(answers 'weir_top_source_dropped_packets{rank="1"}')" 20
 	same version "$(answers 'count(weir_build_info)')" 1
 	same type "$(curl -sf 'http://127.0.0.1:19090/api/v1/metadata?metric=weir_packets' |
 		jq -r '.data.weir_packets[0].type // "none"')" counter
