@@ -49,11 +49,11 @@ $(BUILD)/libweir.a: $(LIB_OBJ)
 $(BUILD)/asan/libweir.a: $(ASAN_OBJ)
 	rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/user/%.o: user/%.c | $(BUILD)/weir.skel.h
+$(BUILD)/user/%.o: user/%.c | $(BUILD)/weir.skel.h $(BUILD)/bench.skel.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/asan/user/%.o: user/%.c | $(BUILD)/weir.skel.h
+$(BUILD)/asan/user/%.o: user/%.c | $(BUILD)/weir.skel.h $(BUILD)/bench.skel.h
 	@mkdir -p $(@D)
 	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -c -o $@ $<
 
@@ -76,9 +76,9 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 
-$(BUILD)/weir.skel.h: $(BUILD)/weir.bpf.o
+$(BUILD)/weir.skel.h $(BUILD)/bench.skel.h: $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	$(if $(BPFTOOL),,$(error bpftool is missing: run `make deps`))
-	$(BPFTOOL) gen skeleton $< name weir > $@.tmp && mv $@.tmp $@
+	$(BPFTOOL) gen skeleton $< name $* > $@.tmp && mv $@.tmp $@
 
 # Unit tests: tests/unit/test_*.c, cmocka, no root; built plain and with sanitizers.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)

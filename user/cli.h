@@ -78,6 +78,7 @@ struct verb {
 int cmd_allow(struct command *command, struct message *message);
 int cmd_apply(struct command *command, struct message *message);
 int cmd_attach(struct command *command, struct message *message);
+int cmd_bench(struct command *command, struct message *message);
 int cmd_block(struct command *command, struct message *message);
 int cmd_capture(struct command *command, struct message *message);
 int cmd_check(struct command *command, struct message *message);

@@ -64,6 +64,9 @@ static const struct verb verbs[] = {
 	{ "replay", cmd_replay, OPTION(POLICY) | OPTION(SUGGEST) | OPTION(TOP),
 	  "FILE.pcap[ng] [--policy FILE] [--top N] [FILTER...] | FILE --suggest [--policy FILE]",
 	  "what a policy would have done to a capture; limits for it" },
+	{ "bench", cmd_bench, OPTION(SOURCES) | OPTION(TABLE) | OPTION(POLICY) | OPTION(SECONDS),
+	  "[--sources N] [--table sets|hash|percpu] [--policy FILE] [--seconds S]",
+	  "ns a packet on this machine" },
 	{ "completion", cmd_completion, 0, "bash|zsh", "print a completion script" },
 	{ "help", cmd_help, 0, "[COMMAND]", "this text, or a command's" },
 };

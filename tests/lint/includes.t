@@ -117,7 +117,7 @@ sub complaints
 		push @found, "$path:$line: a $layer->{name} file may not include <$1>"
 			if /^\s*#\s*include\s+<([^>]+)>/ && !angle_allowed($layer, $1);
 		push @found, "$path:$line: only user/kernel.c may include the skeleton"
-			if /skel\.h"/ && $path ne 'user/kernel.c';
+			if /weir\.skel\.h"/ && $path ne 'user/kernel.c';
 		push @found, "$path:$line: no conditions in what both sides share"
 			if $layer->{name} eq 'shared' && /^\s*#\s*(if|elif|ifdef)\b/;
 	}
