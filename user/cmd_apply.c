@@ -58,7 +58,7 @@ static void print_preview(struct command *command, const struct preview *preview
 	document = json_object();
 	changes = json_array();
 	for (size_t i = 0; i < difference->count; i++)
-		json_array_append_new(changes, json_string(difference->lines[i]));
+		json_array_append_new(changes, json_words(difference->lines[i]));
 	impact = json_object();
 	json_object_set_new(impact, "live", json_unsigned(preview->impact.live));
 	json_object_set_new(impact, "refused", json_unsigned(preview->impact.refused));

@@ -10,7 +10,7 @@ static json_t *describe(const char *file, const struct ruleset *ruleset, size_t 
 {
 	json_t *document = json_object();
 
-	json_object_set_new(document, "file", json_string(file));
+	json_object_set_new(document, "file", json_words(file));
 	json_object_set_new(document, "valid", json_true());
 	json_object_set_new(document, "policies", json_unsigned(ruleset->policy_count));
 	json_object_set_new(document, "prefixes", json_unsigned(prefixes));

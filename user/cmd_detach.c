@@ -39,7 +39,7 @@ static json_t *describe(const struct command *command, bool all)
 	json_t *document = json_object(), *list = json_array();
 
 	for (int i = 0; i < command->argc; i++)
-		json_array_append_new(list, json_string(command->argv[i]));
+		json_array_append_new(list, json_words(command->argv[i]));
 	json_object_set_new(document, "instance", json_string(command->instance));
 	json_object_set_new(document, "detached", list);
 	json_object_set_new(document, "all", json_boolean(all));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "entry.h"
 #include "render_json.h"
@@ -7,6 +9,22 @@
 json_t *json_unsigned(uint64_t value)
 {
 	return json_integer(value > LLONG_MAX ? LLONG_MAX : (json_int_t)value);
+}
+
+json_t *json_words(const char *text)
+{
+	json_t *string = json_string(text);
+	char *copy;
+
+	if (string)
+		return string;
+	copy = strdup(text);
+	for (char *at = copy; at && *at; at++)
+		if (*at & 0x80)
+			*at = '?';
+	string = json_string(copy);
+	free(copy);
+	return string;
 }
 
 json_t *json_prefix(const struct prefix *prefix)
@@ -42,7 +60,7 @@ static void set_unsigned(json_t *object, const char *key, uint64_t value)
 
 static void set_text(json_t *object, const char *key, const char *value)
 {
-	set(object, key, json_string(value));
+	set(object, key, json_words(value));
 }
 
 static void set_bool(json_t *object, const char *key, bool value)
@@ -203,7 +221,7 @@ json_t *json_status(const struct snapshot *snapshot)
 	set_unsigned(object, "generation", snapshot->generation);
 	set_unsigned(object, "layout_version", snapshot->layout);
 	for (size_t i = 0; i < snapshot->warning_count; i++)
-		json_array_append_new(warnings, json_string(snapshot->warnings[i]));
+		json_array_append_new(warnings, json_words(snapshot->warnings[i]));
 	set(object, "warnings", warnings);
 	set_bool(object, "protecting", snapshot->protecting);
 	if (snapshot->generation) {

@@ -27,6 +27,8 @@ json_t *json_entry(const struct entry_spec *entry);
 
 /* JSON has no unsigned 64-bit integers: what is more than 2^63 - 1 stops there. */
 json_t *json_unsigned(uint64_t value);
+/* A string, whatever its bytes: in one that is no UTF-8 those beyond ASCII become `?`. */
+json_t *json_words(const char *text);
 json_t *json_prefix(const struct prefix *prefix);
 json_t *json_address(const struct prefix *address);
 
