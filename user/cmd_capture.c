@@ -2,11 +2,11 @@
 /* weir capture: dropped packets to a pcapng file, the reason as a comment to each. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "cli.h"
 #include "pcapng.h"
+#include "render_json.h"
 #include "render_sample.h"
 #include "watch.h"
 
@@ -89,9 +89,7 @@ static void report(const struct command *command, const struct watch_result *res
 		return;
 	document = json_pack("{s:s, s:I, s:I}", "file", command->argv[0], "packets",
 			     (json_int_t)result->seen, "not_sampled", (json_int_t)result->lost);
-	json_dumpf(document, command->out, command->pretty ? JSON_INDENT(2) : JSON_COMPACT);
-	fputc('\n', command->out);
-	json_decref(document);
+	json_print(document, command->pretty, command->out);
 }
 
 int cmd_capture(struct command *command, struct message *message)

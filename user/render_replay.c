@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <inttypes.h>
-#include <jansson.h>
 #include <time.h>
 
 #include "columns.h"
+#include "render_json.h"
 #include "render_replay.h"
 
 enum {
@@ -245,7 +245,7 @@ static json_t *json_policies(const struct replay *replay)
 	return list;
 }
 
-static json_t *json_sources(const struct replay_page *page)
+static json_t *json_worst(const struct replay_page *page)
 {
 	json_t *list = json_array();
 
@@ -287,11 +287,9 @@ void render_replay_json(const struct replay_page *page, bool pretty, FILE *out)
 		"passed", json_counter(&replay->passed), "dropped", json_counter(&replay->dropped),
 		"reasons", json_reasons(replay), "policies", json_policies(replay), "sources_seen",
 		(json_int_t)seen, "sources_refused", (json_int_t)refused, "sources",
-		json_sources(page), "out_of_order", (json_int_t)replay->backwards, "outgoing",
+		json_worst(page), "out_of_order", (json_int_t)replay->backwards, "outgoing",
 		(json_int_t)page->outgoing);
-	json_dumpf(document, out, pretty ? JSON_INDENT(2) : JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(document);
+	json_print(document, pretty, out);
 }
 
 static void comment_series(const struct suggest *suggest, const struct suggest_series *series,
@@ -358,7 +356,5 @@ void render_suggest_json(const struct suggest *suggest, const struct replay_page
 			  json_series(suggest), "passed", json_counter(&page->replay->passed),
 			  "dropped", json_counter(&page->replay->dropped), "yaml", yaml);
 
-	json_dumpf(document, out, pretty ? JSON_INDENT(2) : JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(document);
+	json_print(document, pretty, out);
 }

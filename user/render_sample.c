@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <jansson.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "render_json.h"
 #include "render_sample.h"
 
 static void put_time(uint64_t time_ns, FILE *out)
@@ -97,9 +97,7 @@ void render_sample_json(const struct sample *sample, const struct sample_place *
 	set_text(object, "limit", sample->limit);
 	set_text(object, "reason", reason_name(sample->reason));
 	json_object_set_new(object, "observed", json_boolean(sample->observed));
-	json_dumpf(object, out, pretty ? JSON_INDENT(2) : JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(object);
+	json_print(object, pretty, out);
 }
 
 char *render_sample_comment(const struct sample *sample, char *to, size_t size)

@@ -54,23 +54,6 @@ static bool was_refused(const struct decision *decision)
 	return !decision->granted || decision->reason == REASON_OBSERVED;
 }
 
-static struct prefix source_of(const struct replay *replay, const struct packet *packet)
-{
-	bool ipv4 = packet->family == 4;
-	struct prefix prefix = { .family = packet->family,
-				 .len = ipv4 ? replay->ruleset->ipv4_len
-					     : replay->ruleset->ipv6_len };
-
-	for (unsigned int i = 0; i * 8 < prefix.len; i++) {
-		unsigned int bits = prefix.len - i * 8;
-
-		prefix.addr[i] = packet->source[i];
-		if (bits < 8)
-			prefix.addr[i] &= (uint8_t)(0xff << (8 - bits));
-	}
-	return prefix;
-}
-
 static void count_limits(struct replay *replay, const struct packet *packet,
 			 const struct decision *decision, uint64_t time_ns)
 {
@@ -108,7 +91,8 @@ static void count_policy(struct replay *replay, const struct packet *packet,
 static int count_source(struct replay *replay, const struct packet *packet,
 			const struct decision *decision, uint64_t time_ns)
 {
-	struct prefix prefix = source_of(replay, packet);
+	const struct ruleset *ruleset = replay->ruleset;
+	struct prefix prefix = source_of(packet, ruleset->ipv4_len, ruleset->ipv6_len);
 	struct replay_source *source = source_map_get(&replay->sources, &prefix, 0);
 
 	if (!source)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../bpf/key.h"
+#include "../bpf/packet.h"
 #include "source_map.h"
 
 enum {
@@ -29,6 +30,16 @@ static struct slot *slot_at(const struct source_map *map, size_t index)
 static void *value_of(struct slot *slot)
 {
 	return (uint8_t *)slot + (sizeof(struct slot) + 7) / 8 * 8;
+}
+
+struct prefix source_of(const struct packet *packet, uint8_t ipv4_len, uint8_t ipv6_len)
+{
+	struct prefix prefix = { .family = packet->family,
+				 .len = packet->family == 4 ? ipv4_len : ipv6_len };
+
+	for (unsigned int bit = 0; bit < prefix.len; bit++)
+		prefix.addr[bit / 8] |= packet->source[bit / 8] & 0x80 >> bit % 8;
+	return prefix;
 }
 
 void source_map_init(struct source_map *map, size_t value_size)

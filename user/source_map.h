@@ -16,6 +16,11 @@ struct source_map {
 	uint8_t *slots;
 };
 
+struct packet;
+
+/* The source of a packet, cut to the key length of its family. */
+struct prefix source_of(const struct packet *packet, uint8_t ipv4_len, uint8_t ipv6_len);
+
 void source_map_init(struct source_map *map, size_t value_size);
 void source_map_free(struct source_map *map);
 

@@ -181,23 +181,6 @@ static void find_services(struct suggest *suggest, const struct packet *packet)
 				  (packet->proto == IPPROTO_ICMPV6 && packet->type == ICMPV6_ECHO);
 }
 
-static struct prefix source_of(const struct suggest *suggest, const struct packet *packet)
-{
-	bool ipv4 = packet->family == 4;
-	struct prefix prefix = { .family = packet->family,
-				 .len = ipv4 ? suggest->ruleset->ipv4_len
-					     : suggest->ruleset->ipv6_len };
-
-	for (unsigned int i = 0; i * 8 < prefix.len; i++) {
-		unsigned int bits = prefix.len - i * 8;
-
-		prefix.addr[i] = packet->source[i];
-		if (bits < 8)
-			prefix.addr[i] &= (uint8_t)(0xff << (8 - bits));
-	}
-	return prefix;
-}
-
 static void demand_rate(struct demand *demand, uint64_t time_ns, uint64_t tokens)
 {
 	uint64_t window = time_ns / (SUGGEST_WINDOW_S * NS_PER_SEC);
@@ -227,7 +210,8 @@ static void demand_burst(struct demand *demand, uint64_t time_ns, uint64_t token
 static int measure(struct suggest *suggest, const struct packet *packet, uint64_t time_ns)
 {
 	uint32_t services = image_services(suggest->image, packet);
-	struct prefix source = source_of(suggest, packet);
+	struct prefix source =
+		source_of(packet, suggest->ruleset->ipv4_len, suggest->ruleset->ipv6_len);
 
 	for (size_t i = 0; i < suggest->series_count; i++) {
 		const struct suggest_series *series = &suggest->series[i];
