@@ -92,7 +92,8 @@ static const struct unit windows[] = {
 static const struct unit spans[] = {
 	{ "d", 86400 * NS_PER_SEC, 0 },
 	{ "h", 3600 * NS_PER_SEC, 0 },
-	{ "min", 60 * NS_PER_SEC, 0 },
+	{ "min", 60 * NS_PER_SEC, 0 }, /* the first name is the one written */
+	{ "m", 60 * NS_PER_SEC, 0 },
 	{ "s", NS_PER_SEC, 0 },
 	{ "ms", 1000000, 0 },
 	{ "us", 1000, 0 },

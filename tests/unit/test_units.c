@@ -261,6 +261,7 @@ static void durations_are_read(void **state)
 	} rows[] = {
 		{ "500ms", 500000000, "500ms" },
 		{ "60s", MINUTE_NS, "1min" },
+		{ "10m", 10 * MINUTE_NS, "10min" },
 		{ "10min", 10 * MINUTE_NS, "10min" },
 		{ "10 min", 10 * MINUTE_NS, "10min" },
 		{ "1h30min", HOUR_NS + 30 * MINUTE_NS, "1h30min" },
@@ -297,7 +298,8 @@ static void durations_are_refused(void **state)
 		{ "-1s", "is negative" },
 		{ "60", "has no unit" },
 		{ "1h30", "has no unit" },
-		{ "1m", "unknown unit" },
+		{ "1y", "unknown unit" },
+		{ "1m1h", "out of order" },
 		{ "1e3s", "has an exponent" },
 		{ "30min1h", "out of order" },
 		{ "1s1s", "out of order" },
