@@ -39,9 +39,16 @@ offers() { # LINE
 		"$root/share/completion/weir.bash" | sort | paste -sd ' '
 }
 
-# The line that zsh makes of LINE when the tab key is pressed.
-zsh_completes() { # LINE
-	zsh -f "$root/tests/share/press_tab.zsh" "$root/share/completion" "$1"
+# Pairs of a line and what zsh makes of it when the tab key is pressed.
+zsh_completes() { # LINE WANTED...
+	local lines=() wanted=() got
+	while [ $# -gt 1 ]; do
+		lines+=("$1")
+		wanted+=("$2")
+		shift 2
+	done
+	got=$(zsh -f "$root/tests/share/press_tab.zsh" "$root/share/completion" "${lines[@]}")
+	diff <(printf '%s\n' "${wanted[@]}") - <<<"$got"
 }
 
 test_bash_offers_commands_and_options() {
@@ -92,19 +99,16 @@ test_bash_is_silent_when_weir_does_not_run() {
 test_zsh_completes_commands_options_and_live_names() {
 	command -v zsh >/dev/null || skip "zsh is not installed"
 	live
-	same "a command" "$(zsh_completes "weir expl")" "weir explain "
-	same "an option of the command" "$(zsh_completes "weir attach --mod")" "weir attach --mode "
-	same "an option for all" "$(zsh_completes "weir detach --js")" "weir detach --json "
-	same "a choice" "$(zsh_completes "weir attach wan0 --mode nat")" \
-		"weir attach wan0 --mode native "
-	same "an interface" "$(zsh_completes "weir attach wa")" "weir attach wan0 "
-	same "a protected one" "$(zsh_completes "weir --instance other detach ")" \
-		"weir --instance other detach lo "
-	same "an instance" "$(zsh_completes "weir --instance oth")" "weir --instance other "
-	same "a service" "$(zsh_completes "weir limit 10.0.0.0/8 5/s service d")" \
-		"weir limit 10.0.0.0/8 5/s service dns "
-	same "a source" "$(zsh_completes "weir source show 10.")" "weir source show 10.0.0.9 "
-	same "an entry" "$(zsh_completes "weir remove 203")" "weir remove 203.0.113.7/32 "
+	zsh_completes "weir expl" "weir explain " \
+		"weir attach --mod" "weir attach --mode " \
+		"weir detach --js" "weir detach --json " \
+		"weir attach wan0 --mode nat" "weir attach wan0 --mode native " \
+		"weir attach wa" "weir attach wan0 " \
+		"weir --instance other detach " "weir --instance other detach lo " \
+		"weir --instance oth" "weir --instance other " \
+		"weir limit 10.0.0.0/8 5/s service d" "weir limit 10.0.0.0/8 5/s service dns " \
+		"weir source show 10." "weir source show 10.0.0.9 " \
+		"weir remove 203" "weir remove 203.0.113.7/32 "
 }
 
 run_tests "$@"
