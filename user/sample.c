@@ -9,11 +9,11 @@ static int frame_load(const struct frame *frame, __u32 offset, void *to, __u32 s
 
 #include "../bpf/parse.h"
 
-/* The bytes of an event, and where the last load of them began. */
+/* The bytes of an event, and where the last load as long as a pair of ports began. */
 struct capture {
 	const uint8_t *bytes;
 	uint32_t captured;
-	uint32_t last;
+	uint32_t ports;
 };
 
 static int frame_load(const struct frame *frame, __u32 offset, void *to, __u32 size)
@@ -23,7 +23,8 @@ static int frame_load(const struct frame *frame, __u32 offset, void *to, __u32 s
 	if (offset > capture->captured || size > capture->captured - offset)
 		return -1;
 	memcpy(to, capture->bytes + offset, size);
-	capture->last = offset;
+	if (size == sizeof(struct ports))
+		capture->ports = offset;
 	return 0;
 }
 
@@ -35,13 +36,13 @@ static struct prefix whole_address(uint8_t family, const uint8_t *address)
 	return prefix;
 }
 
-/* The program needs no source port. Where a packet has ports, its last load was their header. */
+/* The program needs no source port. Where a packet has ports, nothing as long is loaded later. */
 static void read_packet(const struct event *event, struct sample *sample)
 {
 	struct capture capture = { event->bytes, event->captured, 0 };
 	struct frame frame = { &capture, event->length };
 	struct packet packet = { 0 };
-	__be16 sport;
+	struct ports ports;
 
 	if (parse_frame(&frame, &packet) == PACKET_NOT_IP || !packet.family)
 		return;
@@ -53,8 +54,8 @@ static void read_packet(const struct event *event, struct sample *sample)
 	sample->has_type = packet.has_type;
 	sample->type = packet.type;
 	sample->syn = packet.syn;
-	if (packet.has_ports && !frame_load(&frame, capture.last, &sport, sizeof(sport)))
-		sample->sport = bpf_ntohs(sport);
+	if (packet.has_ports && !frame_load(&frame, capture.ports, &ports, sizeof(ports)))
+		sample->sport = bpf_ntohs(ports.sport);
 }
 
 /* Behind the two generations lie the policies of entries, which the image does not name. */

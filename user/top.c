@@ -208,6 +208,26 @@ static void ask(struct top *top)
 	top->mode = TOP_CONFIRM;
 }
 
+static void press_cursor(struct top *top, int key)
+{
+	switch (key) {
+	case TOP_KEY_UP:
+	case 'k':
+		move(top, -1);
+		break;
+	case TOP_KEY_DOWN:
+	case 'j':
+		move(top, 1);
+		break;
+	case TOP_KEY_PAGE_UP:
+		move(top, -PAGE);
+		break;
+	case TOP_KEY_PAGE_DOWN:
+		move(top, PAGE);
+		break;
+	}
+}
+
 static struct top_request press_list(struct top *top, int key)
 {
 	switch (key) {
@@ -235,20 +255,8 @@ static struct top_request press_list(struct top *top, int key)
 	case 'h':
 		top->mode = TOP_HELP;
 		break;
-	case TOP_KEY_UP:
-	case 'k':
-		move(top, -1);
-		break;
-	case TOP_KEY_DOWN:
-	case 'j':
-		move(top, 1);
-		break;
-	case TOP_KEY_PAGE_UP:
-		move(top, -PAGE);
-		break;
-	case TOP_KEY_PAGE_DOWN:
-		move(top, PAGE);
-		break;
+	default:
+		press_cursor(top, key);
 	}
 	return (struct top_request){ .wish = TOP_NOTHING };
 }
