@@ -5,11 +5,9 @@
 #include "cli.h"
 #include "difference.h"
 #include "impact.h"
-#include "lockout.h"
 #include "policy_file.h"
 #include "render_json.h"
 #include "rollback.h"
-#include "ssh_peer.h"
 
 /* What --dry-run finds out. */
 struct preview {
@@ -114,21 +112,6 @@ static int apply_unless_undone(struct running *running, struct ruleset *ruleset,
 	return err;
 }
 
-static void warn_own(const struct running *running, const struct ruleset *ruleset)
-{
-	char what[PREFIX_TEXT + 80], text[PREFIX_TEXT];
-	struct entry_state entry;
-	struct prefix peer;
-	bool there;
-
-	if (!ssh_peer(&peer))
-		return;
-	there = entry_find(&running->instance, &peer, kernel_now_ns(), &entry);
-	if (lockout_find(ruleset, there ? &entry : NULL, &peer, what, sizeof(what)))
-		log_warn("%s drops your own SSH connection from %s", what,
-			 units_address_text(&peer, text, sizeof(text)));
-}
-
 static json_t *describe(const struct running *running, uint64_t confirm_ns)
 {
 	json_t *document = json_object();
@@ -159,7 +142,7 @@ static int apply(struct command *command, struct ruleset *ruleset, uint64_t conf
 		ruleset_free(ruleset);
 		return err;
 	}
-	warn_own(&running, ruleset);
+	running_warn_lockout(&running, ruleset);
 	if (confirm_ns)
 		err = apply_unless_undone(&running, ruleset, flush, confirm_ns, message);
 	else

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "cli.h"
-#include "lockout.h"
 #include "policy_file.h"
 #include "render_json.h"
 #include "rollback.h"
-#include "ssh_peer.h"
 #include "words.h"
 
 /* What was asked for, and what stands now. */
@@ -133,21 +131,6 @@ static int note_fresh(struct job *job, struct message *message)
 	return 0;
 }
 
-static void warn_own(const struct running *running)
-{
-	char what[PREFIX_TEXT + 80], text[PREFIX_TEXT];
-	struct entry_state entry;
-	struct prefix peer;
-	bool there;
-
-	if (!ssh_peer(&peer))
-		return;
-	there = entry_find(&running->instance, &peer, kernel_now_ns(), &entry);
-	if (lockout_find(running->ruleset, there ? &entry : NULL, &peer, what, sizeof(what)))
-		log_warn("%s drops your own SSH connection from %s", what,
-			 units_address_text(&peer, text, sizeof(text)));
-}
-
 static int prepare_rollback(struct job *job, struct message *message)
 {
 	int err;
@@ -266,7 +249,7 @@ static int change(struct job *job, bool runs, struct message *message)
 	err = runs ? join_running(job, message) : start_new(job, message);
 	if (!err) {
 		changed = true;
-		warn_own(&job->running);
+		running_warn_lockout(&job->running, job->running.ruleset);
 		err = attach_interfaces(job, message);
 	}
 	if (!err)

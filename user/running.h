@@ -2,7 +2,7 @@
 /*
  * The running policy: an instance's pins, opened, with the ruleset and the image
  * that are in force; and the steps that put another ruleset in force. What verbs
- * share; prints nothing and knows no command line.
+ * share; knows no command line.
  */
 #ifndef WEIR_RUNNING_H
 #define WEIR_RUNNING_H
@@ -66,5 +66,11 @@ void entries_free(struct entry_spec *list, size_t count);
 /* explain.h's question, with what the kernel knows now as evidence. */
 int running_explain(const struct running *running, const struct packet *packet,
 		    struct explanation *explanation, struct message *message);
+
+/*
+ * Warn where the caller's own SSH connection would be dropped with `ruleset` in force, by it or by
+ * the entries that stand now.
+ */
+void running_warn_lockout(const struct running *running, const struct ruleset *ruleset);
 
 #endif

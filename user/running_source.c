@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockout.h"
 #include "running.h"
 #include "snapshot.h"
+#include "ssh_peer.h"
 #include "../bpf/packet.h"
 
 int running_explain(const struct running *running, const struct packet *packet,
@@ -29,4 +31,19 @@ int running_explain(const struct running *running, const struct packet *packet,
 	err = explain_packet(&evidence, packet, explanation, message);
 	free(states);
 	return err;
+}
+
+void running_warn_lockout(const struct running *running, const struct ruleset *ruleset)
+{
+	char what[PREFIX_TEXT + 80], text[PREFIX_TEXT];
+	struct entry_state entry;
+	struct prefix peer;
+	bool there;
+
+	if (!ssh_peer(&peer))
+		return;
+	there = entry_find(&running->instance, &peer, kernel_now_ns(), &entry);
+	if (lockout_find(ruleset, there ? &entry : NULL, &peer, what, sizeof(what)))
+		log_warn("%s drops your own SSH connection from %s", what,
+			 units_address_text(&peer, text, sizeof(text)));
 }
