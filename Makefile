@@ -95,12 +95,12 @@ $(BUILD)/asan/unit/%: tests/unit/%.c $(BUILD)/asan/libweir.a
 	@mkdir -p $(@D)
 	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
 
-# Tests that call the kernel side, each in namespaces of its own: tests/kernel/NAME.t runs it.
+# Tests that call the kernel side, with sanitizers: tests/kernel/NAME.t runs each in namespaces.
 KERNEL := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/kernel/test_*.c))
 
-$(BUILD)/kernel/%: tests/kernel/%.c $(BUILD)/libweir.a
+$(BUILD)/kernel/%: tests/kernel/%.c $(BUILD)/asan/libweir.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libweir.a $(LIBS) -lcmocka
+	$(OTHER_CC) $(ALL_CFLAGS) $(SANITIZE) -o $@ $< $(BUILD)/asan/libweir.a $(LIBS) -lcmocka
 
 # What reads people's text, under libFuzzer: `make fuzz` looks for new inputs for a while, the
 # tests replay the known ones.

@@ -567,7 +567,8 @@ int instance_attachments(const struct instance *instance, struct attachment **li
 		return message_set(message, err, "cannot read %s: %s", instance->path,
 				   strerror(-err));
 	}
-	qsort(listing.list, listing.count, sizeof(*listing.list), compare_attachments);
+	if (listing.count)
+		qsort(listing.list, listing.count, sizeof(*listing.list), compare_attachments);
 	*list = listing.list;
 	*count = listing.count;
 	return 0;
