@@ -11,12 +11,10 @@
 #include "apply_states.h"
 #include "entries.h"
 #include "kernel_maps.h"
-#include "pins.h"
 
 enum entries_size {
 	SCAN_MOST = 16384, /* so many entries are looked through at each change */
 	SCAN_EACH = 4096,  /* more of them: at every such number of entries */
-	FILL_CHUNK = 65536,
 };
 
 /* ---- reading ---- */
@@ -111,7 +109,7 @@ int entries_all(const struct instance *instance, struct entry_item **list, size_
 	return 0;
 }
 
-static bool expired(const struct entry *entry, uint64_t now)
+bool entry_expired(const struct entry *entry, uint64_t now)
 {
 	return entry->expires_ns && entry->expires_ns <= now;
 }
@@ -138,7 +136,7 @@ int entries_read(const struct instance *instance, uint64_t now, struct entry_sta
 		return err;
 	states = calloc(all + 1, sizeof(*states));
 	for (size_t i = 0; i < all && states; i++) {
-		if (expired(&items[i].entry, now))
+		if (entry_expired(&items[i].entry, now))
 			continue;
 		states[kept].prefix = items[i].prefix;
 		states[kept].entry = items[i].entry;
@@ -193,7 +191,7 @@ bool entry_find(const struct instance *instance, const struct prefix *prefix, ui
 	struct entry entry;
 
 	while (covering(instance, &wanted, &entry)) {
-		if (!expired(&entry, now)) {
+		if (!entry_expired(&entry, now)) {
 			*state = (struct entry_state){ cut(*prefix, entry.len), entry, "" };
 			add_words(instance, state);
 			return true;
@@ -237,8 +235,8 @@ static int too_deep(const struct prefix *const *chain, size_t count, struct mess
  * `list` is sorted: what covers an entry stands before it. *nest: how many lie one within the
  * other at most.
  */
-static int check_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
-			 struct message *message)
+int entries_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
+		    struct message *message)
 {
 	const struct prefix *chain[ENTRY_NEST + 1];
 	size_t depth = 0;
@@ -267,7 +265,7 @@ struct edit {
 	int64_t count_change;
 };
 
-static int cannot(int err, const char *what, struct message *message)
+int entries_failed(int err, const char *what, struct message *message)
 {
 	return message_set(message, err, "cannot %s the entries: %s", what, strerror(-err));
 }
@@ -281,7 +279,7 @@ static int edit_begin(struct edit *edit, struct instance *instance, const struct
 	err = live_read(instance, &edit->live);
 	if (!err)
 		err = room_open(instance, NULL, image, &edit->room);
-	return err ? cannot(err, "read", message) : 0;
+	return err ? entries_failed(err, "read", message) : 0;
 }
 
 /* What was changed is counted, whether all went well or not. Returns the first error. */
@@ -298,7 +296,7 @@ static int edit_end(struct edit *edit, int err, struct message *message)
 		counted = live_write(edit->instance, &now);
 	}
 	room_close(&edit->room);
-	return err || !counted ? err : cannot(counted, "count", message);
+	return err || !counted ? err : entries_failed(counted, "count", message);
 }
 
 /* An entry is gone from its trie: what its limit owned is free once no packet is under way. */
@@ -329,7 +327,7 @@ static int prune(struct edit *edit, struct entry_item *list, size_t *count)
 	int err = 0;
 
 	for (size_t i = 0; i < *count && !err; i++) {
-		if (expired(&list[i].entry, edit->now))
+		if (entry_expired(&list[i].entry, edit->now))
 			err = drop_entry(edit, &list[i].prefix, &list[i].entry);
 		else
 			list[kept++] = list[i];
@@ -348,7 +346,7 @@ static int prune_limits(struct edit *edit)
 		struct entry entry;
 
 		if (edit->room.taken[i] && entry_at(edit->instance, &prefix, &entry) &&
-		    expired(&entry, edit->now))
+		    entry_expired(&entry, edit->now))
 			err = drop_entry(edit, &prefix, &entry);
 	}
 	return err;
@@ -373,7 +371,7 @@ static int check_with(const struct entry_item *list, size_t count, const struct 
 		memcpy(all + at, list + at, (count - at) * sizeof(*all));
 	else if (count++ > at)
 		memcpy(all + at + 1, list + at, (count - 1 - at) * sizeof(*all));
-	err = check_nesting(all, count, nest, message);
+	err = entries_nesting(all, count, nest, message);
 	free(all);
 	return err;
 }
@@ -387,7 +385,7 @@ static int look_at_all(struct edit *edit, const struct prefix *prefix, struct me
 
 	if (!err)
 		err = prune(edit, list, &count);
-	err = err ? cannot(err, "read", message)
+	err = err ? entries_failed(err, "read", message)
 		  : check_with(list, count, prefix, &edit->live.nest, message);
 	free(list);
 	return err;
@@ -405,7 +403,7 @@ static int chain_depth(struct edit *edit, const struct prefix *prefix, size_t *d
 		if (!covering(edit->instance, &at, &entry))
 			break;
 		at = cut(at, entry.len);
-		if (expired(&entry, edit->now))
+		if (entry_expired(&entry, edit->now))
 			err = drop_entry(edit, &at, &entry);
 		else
 			(*depth)++;
@@ -431,7 +429,7 @@ static int make_way(struct edit *edit, const struct prefix *prefix, struct messa
 	if (!err)
 		err = prune_limits(edit);
 	if (err)
-		return cannot(err, "prune", message);
+		return entries_failed(err, "prune", message);
 	if (!address)
 		depth += edit->live.nest;
 	if (scan_is_due(edit) || depth > ENTRY_NEST)
@@ -460,7 +458,7 @@ static int place_limit(struct edit *edit, const struct entry *old, struct policy
 		err = states_clear(edit->instance, entry->policy, 0, &policy->limits[0]);
 	if (!err && clamp)
 		err = states_clamp(edit->instance, entry->policy, 0, &policy->limits[0]);
-	return err ? cannot(err, "write", message) : 0;
+	return err ? entries_failed(err, "write", message) : 0;
 }
 
 static int put_entry(struct edit *edit, const struct prefix *prefix, const struct entry *entry,
@@ -470,12 +468,12 @@ static int put_entry(struct edit *edit, const struct prefix *prefix, const struc
 	int err = 0;
 
 	if (bpf_map_update_elem(trie_fd(edit->instance, prefix), &key, entry, BPF_ANY))
-		return cannot(-errno, "write", message);
+		return entries_failed(-errno, "write", message);
 	if (old)
 		err = release(edit, prefix, old);
 	else
 		edit->count_change++;
-	return err ? cannot(err, "write", message) : 0;
+	return err ? entries_failed(err, "write", message) : 0;
 }
 
 static int set_one(struct edit *edit, struct entry *entry, struct policy *policy,
@@ -543,235 +541,9 @@ int entry_remove(struct instance *instance, const struct prefix *prefix, struct 
 	if (!err) {
 		err = drop_entry(&edit, prefix, &entry);
 		if (err)
-			cannot(err, "change", message);
+			entries_failed(err, "change", message);
 	}
 	err = edit_end(&edit, err, message);
-	return !err && expired(&entry, kernel_now_ns()) ? no_entry(instance, prefix, message) : err;
-}
-
-/* ---- many at once ---- */
-
-/* Those there and the new ones, sorted; where both have a prefix, the new one. */
-struct merge {
-	struct entry_item *list;
-	size_t count;
-	struct entry_item *gone; /* what is left out: expired or replaced */
-	size_t gone_count;
-};
-
-static void merge_take(struct merge *merge, const struct entry_item *state)
-{
-	merge->list[merge->count++] = *state;
-}
-
-static void merge_old(struct merge *merge, const struct entry_item *state, bool replaced,
-		      uint64_t now)
-{
-	if (replaced || expired(&state->entry, now))
-		merge->gone[merge->gone_count++] = *state;
-	else
-		merge_take(merge, state);
-}
-
-static void merge_all(struct merge *merge, const struct entry_item *old, size_t old_count,
-		      const struct prefix *sorted, size_t count, uint64_t expires_ns, uint64_t now)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct entry_item new = { .prefix = sorted[i],
-					  .entry = { .expires_ns = expires_ns,
-						     .kind = ENTRY_BLOCK,
-						     .len = sorted[i].len } };
-
-		if (i && !prefix_compare(&sorted[i - 1], &sorted[i]))
-			continue;
-		while (at < old_count && prefix_compare(&old[at].prefix, &sorted[i]) < 0)
-			merge_old(merge, &old[at++], false, now);
-		if (at < old_count && !prefix_compare(&old[at].prefix, &sorted[i]))
-			merge_old(merge, &old[at++], true, now);
-		merge_take(merge, &new);
-	}
-	while (at < old_count)
-		merge_old(merge, &old[at++], false, now);
-}
-
-static int merge_new(struct merge *merge, const struct entry_item *old, size_t old_count,
-		     const struct prefix *prefixes, size_t count, uint64_t expires_ns, uint64_t now)
-{
-	struct prefix *sorted = malloc((count + 1) * sizeof(*sorted));
-
-	*merge = (struct merge){ .list = malloc((old_count + count + 1) * sizeof(*merge->list)),
-				 .gone = malloc((old_count + 1) * sizeof(*merge->gone)) };
-	if (!sorted || !merge->list || !merge->gone) {
-		free(sorted);
-		return -ENOMEM;
-	}
-	if (count)
-		memcpy(sorted, prefixes, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), prefix_compare);
-	merge_all(merge, old, old_count, sorted, count, expires_ns, now);
-	free(sorted);
-	return 0;
-}
-
-static void merge_free(struct merge *merge)
-{
-	free(merge->list);
-	free(merge->gone);
-}
-
-struct progress {
-	void (*report)(size_t done, size_t of);
-	size_t done, of;
-};
-
-/* Those of one family. */
-static int fill_chunk(int trie, unsigned int family, const struct entry_item *list, size_t count)
-{
-	char *keys = malloc(count * prefix_key_size(family));
-	struct entry *values = malloc(count * sizeof(*values));
-	size_t taken = 0;
-	int err = keys && values ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < count && !err; i++) {
-		union prefix_key key = prefix_key(&list[i].prefix);
-
-		if (list[i].prefix.family != family)
-			continue;
-		memcpy(keys + taken * prefix_key_size(family), &key, prefix_key_size(family));
-		values[taken++] = list[i].entry;
-	}
-	if (!err)
-		err = map_fill(trie, keys, prefix_key_size(family), values, sizeof(*values), taken);
-	free(keys);
-	free(values);
-	return err;
-}
-
-static int fill_trie(int trie, unsigned int family, const struct merge *merge,
-		     struct progress *progress)
-{
-	int err = 0;
-
-	for (size_t at = 0; at < merge->count && !err; at += FILL_CHUNK) {
-		size_t count = merge->count - at < FILL_CHUNK ? merge->count - at : FILL_CHUNK;
-
-		err = fill_chunk(trie, family, merge->list + at, count);
-		progress->done += count;
-		if (!err && progress->report)
-			progress->report(progress->done, progress->of);
-	}
-	return err;
-}
-
-/* The pin first: whoever opens the instance next finishes a swap that was cut short. */
-static int replace_trie(struct instance *instance, unsigned int family, int trie,
-			struct message *message)
-{
-	enum map_index index = family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6;
-	int err = pins_put(trie, instance->path, map_shape(index)->name, PINS_GROUP, message);
-
-	if (err)
-		return err;
-	err = trie_swap(outer_fd(instance, family), 0, trie);
-	if (err) {
-		pins_put(instance->maps[index], instance->path, map_shape(index)->name, PINS_GROUP,
-			 NULL);
-		return cannot(err, "swap", message);
-	}
-	close(instance->maps[index]);
-	instance->maps[index] = trie;
-	return 0;
-}
-
-/* Both tries are ready before the first is swapped in. */
-static int swap_tries(struct instance *instance, const struct merge *merge,
-		      struct progress *progress, struct message *message)
-{
-	int tries[2] = { map_make(MAP_ENTRY_TRIE4, &instance->meta),
-			 map_make(MAP_ENTRY_TRIE6, &instance->meta) };
-	int err = 0;
-
-	for (int i = 0; i < 2 && !err; i++) {
-		err = tries[i] < 0 ? tries[i] : fill_trie(tries[i], i ? 6 : 4, merge, progress);
-		if (err)
-			cannot(err, "fill", message);
-	}
-	for (int i = 0; i < 2 && !err; i++) {
-		err = replace_trie(instance, i ? 6 : 4, tries[i], message);
-		if (!err)
-			tries[i] = -1;
-	}
-	for (int i = 0; i < 2; i++)
-		if (tries[i] >= 0)
-			close(tries[i]);
-	return err;
-}
-
-/* After the swap: the count, and what the limits that are gone owned. */
-static int settle(struct instance *instance, const struct merge *merge, uint32_t nest,
-		  struct room *room)
-{
-	struct live live;
-	int err = live_read(instance, &live);
-
-	if (!err) {
-		live.entries = merge->count;
-		live.nest = nest;
-		err = live_write(instance, &live);
-	}
-	for (size_t i = 0; i < merge->gone_count && !err; i++)
-		if (merge->gone[i].entry.kind == ENTRY_LIMIT)
-			err = room_release(room, merge->gone[i].entry.policy);
-	return err;
-}
-
-static int block_merged(struct instance *instance, const struct merge *merge,
-			void (*report)(size_t done, size_t of), struct message *message)
-{
-	struct progress progress = { .report = report, .of = 2 * merge->count };
-	struct room room;
-	uint32_t nest;
-	int err;
-
-	if (merge->count > MAPS_ENTRIES)
-		return message_set(message, -E2BIG, "%zu entries are too many: at most %u",
-				   merge->count, MAPS_ENTRIES);
-	err = check_nesting(merge->list, merge->count, &nest, message);
-	if (err)
-		return err;
-	err = room_open(instance, NULL, NULL, &room);
-	if (err)
-		cannot(err, "read", message);
-	if (!err)
-		err = swap_tries(instance, merge, &progress, message);
-	if (!err) {
-		err = settle(instance, merge, nest, &room);
-		if (err)
-			cannot(err, "count", message);
-	}
-	room_close(&room);
-	return err;
-}
-
-int entries_block(struct instance *instance, const struct prefix *prefixes, size_t count,
-		  uint64_t expires_ns, void (*progress)(size_t done, size_t of),
-		  struct message *message)
-{
-	struct entry_item *old;
-	struct merge merge = {};
-	size_t old_count;
-	int err = entries_all(instance, &old, &old_count);
-
-	if (err)
-		return cannot(err, "read", message);
-	err = merge_new(&merge, old, old_count, prefixes, count, expires_ns, kernel_now_ns());
-	if (err)
-		cannot(err, "merge", message);
-	else
-		err = block_merged(instance, &merge, progress, message);
-	merge_free(&merge);
-	free(old);
-	return err;
+	return !err && entry_expired(&entry, kernel_now_ns()) ? no_entry(instance, prefix, message)
+							      : err;
 }

@@ -20,6 +20,18 @@ int entries_all(const struct instance *instance, struct entry_item **list, size_
 /* The entry of exactly this prefix, expired or not. */
 bool entry_at(const struct instance *instance, const struct prefix *prefix, struct entry *entry);
 
+bool entry_expired(const struct entry *entry, uint64_t now);
+
+/*
+ * `list` is sorted. *nest: how many lie one within the other at most; -E2BIG where that is more
+ * than the program follows.
+ */
+int entries_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
+		    struct message *message);
+
+/* "cannot WHAT the entries: ..."; returns err. */
+int entries_failed(int err, const char *what, struct message *message);
+
 /*
  * The policies of limits set by hand: *list is malloc'ed, meta.entry_policies of them; those with
  * a count of 0 are free.

@@ -342,6 +342,11 @@ static int warn_table(struct snapshot *snapshot)
 			"table percpu: each CPU has a budget of its own, a source whose packets "
 			"come in on several may get up to %u times its limit",
 			kernel_cpus());
+	if (table->kind == TABLE_HASH && table->refused_full + table->displaced)
+		return warn(snapshot,
+			    "table hash was full: packets of sources it has no room for were %s "
+			    "(weir source forget --all empties it)",
+			    table->lenient ? "let through" : "dropped");
 	if (table->displaced)
 		return warn(snapshot,
 			    "%llu states were displaced: more sources at once than the table holds",

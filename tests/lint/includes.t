@@ -36,7 +36,7 @@ my @layers = (
 	{ name => 'kernel', files => qr{^user/(kernel|kernel_\w+|pins|program)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user kernel skeleton)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf|cap-ng\.h} },
-	{ name => 'kernel-side', files => qr{^user/(apply|apply_\w+|forget|snapshot|entries|sources|states|cells|events)\.[ch]$},
+	{ name => 'kernel-side', files => qr{^user/(apply|apply_\w+|forget|snapshot|entries|entries_\w+|sources|states|cells|events)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf|cap-ng\.h} },
 	{ name => 'pure-user',
