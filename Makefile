@@ -74,7 +74,7 @@ $(BUILD)/completion_bash.o: $(BUILD)/%.o: share/completion/weir.bash
 $(BUILD)/completion_zsh.o: $(BUILD)/%.o: share/completion/_weir
 	$(embed)
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c
+$(BUILD)/%.bpf.o: bpf/%.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 
