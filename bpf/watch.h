@@ -34,12 +34,19 @@ static __always_inline int watch_admits(const struct live *now_live, __u64 now)
 	return 1;
 }
 
-/* A frame shorter than EVENT_BYTES is copied in full; the helper wants a size that is not 0. */
+/*
+ * A frame shorter than EVENT_BYTES is copied in full. The helper wants a size of at least 1 and at
+ * most the room; the verifier of Linux 6.1 learns that from a mask, not from a comparison with 0.
+ */
+_Static_assert((EVENT_BYTES & (EVENT_BYTES - 1)) == 0, "EVENT_BYTES is a mask and one");
+
 static __always_inline __u32 watch_copy(struct xdp_md *ctx, struct event *event)
 {
 	__u32 size = event->length < EVENT_BYTES ? event->length : EVENT_BYTES;
 
-	if (size == 0 || size > EVENT_BYTES || bpf_xdp_load_bytes(ctx, 0, event->bytes, size))
+	barrier_var(size);
+	size = ((size - 1) & (EVENT_BYTES - 1)) + 1;
+	if (bpf_xdp_load_bytes(ctx, 0, event->bytes, size))
 		return 0;
 	return size;
 }

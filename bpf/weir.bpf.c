@@ -28,8 +28,12 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
  * the helper. */
 static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to, __u32 size)
 {
-	void *from = (void *)(long)ctx->data + (offset & 0x3fff);
+	__u32 near = offset;
+	void *from;
 
+	/* The compiler would prove the mask away; the verifier of Linux 6.1 needs to see it. */
+	barrier_var(near);
+	from = (void *)(long)ctx->data + (near & 0x3fff);
 	if (offset <= 0x3fff && from + size <= (void *)(long)ctx->data_end) {
 		__builtin_memcpy(to, from, size);
 		return 0;
