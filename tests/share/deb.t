@@ -55,7 +55,11 @@ protects_an_interface()
 		inside weir status
 		echo hello >/dev/udp/127.0.0.1/9
 		[ "$(inside weir -j stats | jq ".totals.passed.packets > 0")" = true ]
-		inside weir detach --all
+		mkdir -p "$root/run/systemd/system"
+		inside /var/lib/dpkg/info/weir.postinst configure 0.0.1
+		inside weir status
+		inside /var/lib/dpkg/info/weir.prerm remove
+		rmdir "$root/run/systemd/system"
 		[ -z "$(ls -A "$root/sys/fs/bpf/weir" 2>/dev/null)" ]'
 }
 
@@ -98,7 +102,7 @@ if mmdebstrap --quiet --simulate --variant=essential "$(suite)" "$scratch/try" >
 	ok "it installs in a clean root" install_in_clean_root
 	ok "the group weir is made" group_is_there
 	ok "the policy it brings is taken" inside weir check /etc/weir/weir.yaml
-	ok "it protects an interface there" protects_an_interface
+	ok "it protects an interface, through an upgrade, until it is removed" protects_an_interface
 	ok "purged, it leaves nothing" purge_leaves_nothing
 else
 	skip "it installs in a clean root" "no package archive can be reached"
