@@ -232,6 +232,25 @@ static void a_kernel_without_frags_gets_the_plain_program(void **state)
 	free(list);
 }
 
+/* The loopback interface has no native mode. */
+static void auto_mode_says_why_it_is_generic(void **state)
+{
+	struct attachment *list;
+	size_t count;
+	bool already;
+
+	(void)state;
+	create();
+	assert_int_equal(instance_attach(&instance, "lo", MODE_NATIVE, false, &already, &message),
+			 -EOPNOTSUPP);
+	assert_non_null(strstr(message.hint, "--mode generic"));
+	attach("lo", MODE_AUTO);
+	assert_non_null(strstr(message.text, "native was refused"));
+	must(instance_attachments(&instance, &list, &count, &message));
+	assert_true(count == 1 && list[0].attached && !list[0].native);
+	free(list);
+}
+
 static void the_mode_is_as_asked_for(void **state)
 {
 	struct attachment *list;
@@ -590,6 +609,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_text_is_that_of_what_is_in_force, clean),
 		cmocka_unit_test_teardown(attach_is_idempotent_and_detach_frees, clean),
 		cmocka_unit_test_teardown(a_kernel_without_frags_gets_the_plain_program, clean),
+		cmocka_unit_test_teardown(auto_mode_says_why_it_is_generic, clean),
 		cmocka_unit_test_teardown(the_mode_is_as_asked_for, clean),
 		cmocka_unit_test_teardown(a_foreign_native_program_is_refused_and_replaced, clean),
 		cmocka_unit_test_teardown(a_foreign_generic_program_is_refused_and_replaced, clean),

@@ -72,14 +72,10 @@ static const struct source_state *only(struct source_state *list, size_t count, 
 	return NULL;
 }
 
-/* In every kind of table. */
-static void sources_are_found(const char *table)
+/* Four IPv4 sources, each with 10 drops more than the one before, and an IPv6 one with 7. */
+static void send_from_five(const char *table)
 {
-	struct source_state *list;
-	const struct source_state *one;
-	struct prefix address = prefix_from("10.0.0.3");
-	char text[512];
-	size_t count;
+	char text[512], source[32];
 
 	snprintf(text, sizeof(text),
 		 "table: {kind: %s, sources: 4096}\n"
@@ -89,12 +85,21 @@ static void sources_are_found(const char *table)
 		 table);
 	fixture_create(&f, NAME, text);
 	for (unsigned int i = 1; i <= 4; i++) {
-		char source[32];
-
 		snprintf(source, sizeof(source), "10.0.0.%u", i);
 		pass(&f, source, 53, 5 + 10 * i);
 	}
 	pass(&f, "2001:db8::7", 53, 12);
+}
+
+/* In every kind of table. */
+static void sources_are_found(const char *table)
+{
+	struct prefix address = prefix_from("10.0.0.3");
+	const struct source_state *one;
+	struct source_state *list;
+	size_t count;
+
+	send_from_five(table);
 	must(sources_top(&f.instance, f.image, ORDER_DROPPED, 2, &list, &count));
 	assert_int_equal(count, 2);
 	assert_int_equal(list[0].dropped, 40);
