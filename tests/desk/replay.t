@@ -119,6 +119,23 @@ test_suggests_what_apply_takes() {
 		jq -r '.limits[] | select(.service == "udp-53") | .rate_per_second')" 31
 }
 
+test_progress_on_a_terminal_and_none_in_a_pipe() {
+	policy_for_dns
+	capture_begin
+	capture_add 10.2.0.1 53 1000 0 1
+	tail -c +25 "$scratch/some.pcap" >"$scratch/thousand"
+	local number
+	for ((number = 0; number < 150; number++)); do
+		cat "$scratch/thousand"
+	done >>"$scratch/some.pcap"
+	script -qec "weir replay $scratch/some.pcap --policy $scratch/policy.yaml" /dev/null \
+		>"$scratch/terminal"
+	grep -q 'some.pcap: 131072 packets, 8[67] %' "$scratch/terminal"
+	replay >"$scratch/out" 2>"$scratch/said"
+	same "in a pipe" "$(cat "$scratch/said")" ''
+	grep -q '^151000 packets' "$scratch/out"
+}
+
 test_what_is_not_a_capture() {
 	policy_for_dns
 	fails 1 weir replay "$scratch/policy.yaml"
