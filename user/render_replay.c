@@ -295,12 +295,12 @@ void render_replay_json(const struct replay_page *page, bool pretty, FILE *out)
 static void comment_series(const struct suggest *suggest, const struct suggest_series *series,
 			   FILE *out)
 {
+	const char *unit = series->bytes ? "bytes" : "packets";
 	const char *name =
-		series->service >= 0 ? suggest->ruleset->services[series->service].name : "all";
+		series->service < 0 ? unit : suggest->ruleset->services[series->service].name;
 
 	fprintf(out, "#   %-14s %8" PRIu64 " sources; %.1f %s/s, %.0f at once\n", name,
-		series->sources, series->measured_rate, series->bytes ? "bytes" : "packets",
-		series->measured_burst);
+		series->sources, series->measured_rate, unit, series->measured_burst);
 }
 
 void render_suggest_comment(const struct suggest *suggest, const struct replay_page *page,

@@ -16,6 +16,7 @@ enum layout {
 	LIMIT_COLUMN = 22,  /* width of policy/limit, on a narrow screen */
 	POLICY_COLUMNS = 7, /* of numbers */
 	SOURCE_COLUMNS = 4,
+	RETRY = NUMBER + 1, /* width of the last of them: "ban 55.5s" */
 	DIGITS = 12, /* of a number in JSON: a rate of 100 Gbit/s and a digit behind the point */
 };
 
@@ -220,14 +221,20 @@ static void draw_retry(const struct source_rates *source, int row, int column,
 		short_duration(source->retry_ns, word, sizeof(word));
 	else
 		snprintf(word, sizeof(word), "now");
-	screen_put(screen, row, column, source->retry_ns ? STYLE_BAD : STYLE_PLAIN, "%*s", NUMBER,
+	screen_put(screen, row, column, source->retry_ns ? STYLE_BAD : STYLE_PLAIN, "%*s", RETRY,
 		   word);
+}
+
+/* Where the numbers of a source begin. */
+static int source_numbers(const struct screen *screen)
+{
+	return screen->columns - (SOURCE_COLUMNS - 1) * NUMBER - RETRY;
 }
 
 static void draw_source(const struct source_rates *source, int row, int first, int second,
 			struct screen *screen)
 {
-	int column = screen->columns - SOURCE_COLUMNS * NUMBER;
+	int column = source_numbers(screen);
 	char text[2 * RATES_NAME + 2];
 
 	put_name(screen, row, 0, first, STYLE_PLAIN,
@@ -243,7 +250,7 @@ static void draw_source(const struct source_rates *source, int row, int first, i
 static void draw_sources(const struct top *top, int row, struct screen *screen)
 {
 	int room = screen->rows - 2 - row;
-	int names = screen->columns - SOURCE_COLUMNS * NUMBER - 2;
+	int names = source_numbers(screen) - 2;
 	int second = names / 2 < LIMIT_COLUMN ? names / 2 : LIMIT_COLUMN + (names - 44) / 2;
 	int first = names - second;
 	size_t skip = top->selected >= (size_t)room ? top->selected + 1 - (size_t)room : 0;
@@ -251,8 +258,8 @@ static void draw_sources(const struct top *top, int row, struct screen *screen)
 	screen_style_row(screen, row, STYLE_BOLD);
 	screen_put(screen, row, 0, STYLE_BOLD, "SOURCE");
 	screen_put(screen, row, first + 1, STYLE_BOLD, "POLICY/LIMIT");
-	screen_put(screen, row, screen->columns - SOURCE_COLUMNS * NUMBER, STYLE_BOLD,
-		   "%9s%9s%9s%9s", "DROP/s", "DROPPED", "LEFT", "RETRY");
+	screen_put(screen, row, source_numbers(screen), STYLE_BOLD, "%9s%9s%9s%10s", "DROP/s",
+		   "DROPPED", "LEFT", "RETRY");
 	for (int i = 0; i < room && skip + (size_t)i < top->shown_count; i++) {
 		draw_source(top->shown[skip + (size_t)i], row + 1 + i, first, second, screen);
 		if (skip + (size_t)i == top->selected)
