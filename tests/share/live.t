@@ -108,4 +108,46 @@ test_dashboard_and_rules_name_metrics_that_are_exported() {
 		done
 }
 
+# Keys that weir(8) shows for a document; `...` in it stands for what stats has.
+documented() { # HEADING OF THE DOCUMENT
+	awk -v item=".It $1" '/^\.Sh/ { json = /JSON/ } /^\.It/ { inside = json && $0 == item } inside' \
+		"$root/share/man/weir.8" | grep -oE '"[a-z_]+"' | tr -d '"'
+}
+
+keys_are_documented() { # HEADING WEIR'S-WORDS...
+	local heading=$1 found
+	shift
+	found=$(weir -j "$@" | jq -r 'paths | map(strings) | last' | sort -u)
+	[ -n "$found" ]
+	[ -n "$(documented "$heading")" ]
+	comm -23 - <(for h in "$heading" "Cm stats"; do documented "$h"; done | sort -u) \
+		>"$scratch/unknown" <<<"$found"
+	same "keys of weir $* not shown for $heading" "$(paste -sd ' ' "$scratch/unknown")" ""
+}
+
+test_documents_have_the_keys_that_the_manual_shows() {
+	network
+	weir dump --default >"$scratch/policy.yaml"
+	keys_are_documented "Cm check" check "$scratch/policy.yaml"
+	keys_are_documented "Cm attach" attach wan0 --policy "$scratch/policy.yaml"
+	weir limit 10.0.0.0/8 1/hour burst 2
+	send_raw 10 "$(ethernet 0800 "$(ipv4 10.0.0.9 17 "$(udp 53)")")"
+	wait_until eval 'weir -j source list | grep -q 10.0.0.9'
+	keys_are_documented "Cm stats" stats
+	keys_are_documented "Cm status" status
+	keys_are_documented "Cm source list" source list
+	keys_are_documented "Cm source show" source show 10.0.0.9
+	keys_are_documented "Cm explain" explain 10.0.0.9 proto udp dport 53
+	keys_are_documented "Cm source forget" source forget 10.0.0.9
+	keys_are_documented "Cm top , No each interval" top --interval 100ms --count 2
+	keys_are_documented "Cm apply Fl -dry-run" apply "$scratch/policy.yaml" --dry-run
+	keys_are_documented "Cm apply" apply "$scratch/policy.yaml" --confirm 60
+	keys_are_documented "Cm confirm" confirm
+	keys_are_documented "Cm block , allow , limit" block 10.9.9.9 for 1h
+	keys_are_documented "Cm remove" remove 10.9.9.9
+	echo 10.9.9.8 >"$scratch/list"
+	keys_are_documented "Cm block Fl -file" block --file "$scratch/list" for 1h
+	keys_are_documented "Cm detach" detach --all
+}
+
 run_tests "$@"
