@@ -168,8 +168,8 @@ int cmd_apply(struct command *command, struct message *message)
 		err = option_duration(command, OPT_CONFIRM, 0, &confirm_ns, message);
 	if (err)
 		return err;
-	command->file = command->argv[0];
-	err = policy_file_read(command->file, &ruleset, &command->problems, message);
+	command->file = policy_file_name(command->argv[0]);
+	err = policy_file_read(command->argv[0], &ruleset, &command->problems, message);
 	if (err)
 		return err;
 	if (command->option[OPT_OBSERVE])

@@ -50,7 +50,7 @@ static int read_ruleset(struct job *job, bool runs, struct message *message)
 			message, VERB_USAGE,
 			"`weir dump | weir apply --observe -` observes what is in force");
 	}
-	command->file = path ? path : "the built-in policy";
+	command->file = policy_file_name(path);
 	err = policy_file_read(path, &job->ruleset, &command->problems, message);
 	if (!err && command->option[OPT_OBSERVE])
 		policy_file_observe(job->ruleset);

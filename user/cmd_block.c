@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "config.h"
+#include "policy_file.h"
 #include "prefix_list.h"
 #include "render_json.h"
 #include "running.h"
@@ -56,8 +57,8 @@ static int read_list(struct command *command, struct prefix **list, size_t *coun
 	size_t length;
 	int err;
 
-	command->file = command->option[OPT_FILE];
-	err = config_read_text(command->file, &text, &length, message);
+	command->file = policy_file_name(command->option[OPT_FILE]);
+	err = config_read_text(command->option[OPT_FILE], &text, &length, message);
 	if (err)
 		return err;
 	err = prefix_list_parse(text, length, list, count, &command->problems);

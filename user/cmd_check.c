@@ -32,8 +32,8 @@ int cmd_check(struct command *command, struct message *message)
 	err = words_expect(command, 1, 1, message);
 	if (err)
 		return err;
-	command->file = command->argv[0];
-	err = policy_file_read(command->file, &ruleset, &command->problems, message);
+	command->file = policy_file_name(command->argv[0]);
+	err = policy_file_read(command->argv[0], &ruleset, &command->problems, message);
 	if (err)
 		return err;
 	err = image_first(ruleset, kernel_cpus(), &room, &image, message);

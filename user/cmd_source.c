@@ -39,7 +39,7 @@ static void print_list(struct command *command, const struct source_view *views,
 	struct text_style style = { command->human, command->color };
 
 	if (command->json)
-		json_print(json_sources(views, count), command->pretty, command->out);
+		json_print_sources(views, count, command->pretty, command->out);
 	else if (count)
 		text_sources(views, count, &style, command->out);
 	else

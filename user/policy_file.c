@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config.h"
 #include "policy_file.h"
@@ -17,6 +18,13 @@ static int parse(const char *name, const char *text, size_t length, struct rules
 	return message_set(message, err, "%s: there are %zu errors", name, problems->count);
 }
 
+const char *policy_file_name(const char *path)
+{
+	if (!path)
+		return "the built-in policy";
+	return strcmp(path, "-") ? path : "stdin";
+}
+
 int policy_file_read(const char *path, struct ruleset **ruleset, struct problems *problems,
 		     struct message *message)
 {
@@ -27,12 +35,12 @@ int policy_file_read(const char *path, struct ruleset **ruleset, struct problems
 
 	if (!path) {
 		built_in = config_default(&length);
-		return parse("the built-in policy", built_in, length, ruleset, problems, message);
+		return parse(policy_file_name(path), built_in, length, ruleset, problems, message);
 	}
 	err = config_read_text(path, &text, &length, message);
 	if (err)
 		return err;
-	err = parse(path, text, length, ruleset, problems, message);
+	err = parse(policy_file_name(path), text, length, ruleset, problems, message);
 	free(text);
 	return err;
 }

@@ -15,6 +15,9 @@
 int policy_file_read(const char *path, struct ruleset **ruleset, struct problems *problems,
 		     struct message *message);
 
+/* What to call it in words: "stdin", "the built-in policy". */
+const char *policy_file_name(const char *path);
+
 /* Every policy only counts what it would drop. */
 void policy_file_observe(struct ruleset *ruleset);
 

@@ -244,30 +244,38 @@ static void set_retry(json_t *object, uint64_t retry_after_ns)
 		set_unsigned(object, "retry_after_ns", retry_after_ns);
 }
 
-json_t *json_sources(const struct source_view *list, size_t count)
+static json_t *json_view(const struct source_view *view)
 {
-	json_t *document = json_object(), *array = json_array();
+	json_t *object = json_object();
 
+	set(object, "source", json_address(&view->source));
+	if (view->policy)
+		set_text(object, "policy", view->policy);
+	else
+		set(object, "entry", json_prefix(&view->entry));
+	set_text(object, "limit", view->limit);
+	set_unsigned(object, "passed", view->passed);
+	set_unsigned(object, "dropped", view->dropped);
+	set_unsigned(object, "remaining", view->remaining);
+	set_retry(object, view->retry_after_ns);
+	if (view->banned_for_ns)
+		set_unsigned(object, "banned_for_ns", view->banned_for_ns);
+	return object;
+}
+
+void json_print_sources(const struct source_view *list, size_t count, bool pretty, FILE *out)
+{
+	const char *indent = pretty ? "\n    " : "", *end = pretty && count ? "\n  ]\n}\n" : "]}\n";
+
+	fputs(pretty ? "{\n  \"sources\": [" : "{\"sources\":[", out);
 	for (size_t i = 0; i < count; i++) {
-		const struct source_view *view = &list[i];
-		json_t *object = json_object();
+		json_t *object = json_view(&list[i]);
 
-		set(object, "source", json_address(&view->source));
-		if (view->policy)
-			set_text(object, "policy", view->policy);
-		else
-			set(object, "entry", json_prefix(&view->entry));
-		set_text(object, "limit", view->limit);
-		set_unsigned(object, "passed", view->passed);
-		set_unsigned(object, "dropped", view->dropped);
-		set_unsigned(object, "remaining", view->remaining);
-		set_retry(object, view->retry_after_ns);
-		if (view->banned_for_ns)
-			set_unsigned(object, "banned_for_ns", view->banned_for_ns);
-		json_array_append_new(array, object);
+		fprintf(out, "%s%s", i ? "," : "", indent);
+		json_dumpf(object, out, pretty ? 0 : JSON_COMPACT);
+		json_decref(object);
 	}
-	set(document, "sources", array);
-	return document;
+	fputs(end, out);
 }
 
 static void set_ruling(json_t *object, const struct explanation *explanation)

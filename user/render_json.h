@@ -20,7 +20,6 @@ json_t *json_error(const struct message *message, const char *file,
 json_t *json_status(const struct snapshot *snapshot);
 json_t *json_stats(const struct snapshot *snapshot);
 json_t *json_attachments(const struct attachment *list, size_t count);
-json_t *json_sources(const struct source_view *list, size_t count);
 json_t *json_source(const struct explanation *explanation);
 json_t *json_explanation(const struct explanation *explanation);
 json_t *json_entry(const struct entry_spec *entry);
@@ -31,6 +30,9 @@ json_t *json_unsigned(uint64_t value);
 json_t *json_words(const char *text);
 json_t *json_prefix(const struct prefix *prefix);
 json_t *json_address(const struct prefix *address);
+
+/* The one document that is written piece by piece: there may be millions of sources. */
+void json_print_sources(const struct source_view *list, size_t count, bool pretty, FILE *out);
 
 /* One document and a line end; takes the reference. */
 void json_print(json_t *document, bool pretty, FILE *out);

@@ -19,10 +19,11 @@
 
 enum {
 	ORDERS = 3, /* the keeper's only open file beside the standard ones */
+	UNDO_TRIES = 30,
 };
 
-/* A mark so long overdue has lost its keeper. */
-#define GRACE_NS (30 * NS_PER_SEC)
+/* A keeper removes its mark at once when it is due: one so long overdue has lost its keeper. */
+#define GRACE_NS (3 * NS_PER_SEC)
 
 struct found_mark {
 	uint64_t deadline_ns; /* 0: none */
@@ -157,6 +158,9 @@ static void undo(const struct before *before)
 	struct message message = { 0 };
 	int err = before_restore(before, &message);
 
+	/* another weir may hold the lock, for seconds where it loads a long list */
+	for (int i = 1; err == -EBUSY && i < UNDO_TRIES; i++)
+		err = before_restore(before, &message);
 	openlog("weir", LOG_PID, LOG_DAEMON);
 	if (err)
 		syslog(LOG_ERR, "instance %s: the unconfirmed change could not be undone: %s",

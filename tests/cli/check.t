@@ -40,6 +40,11 @@ as_json()
 }
 ok 'the same as one JSON document' as_json
 ok 'a valid file is valid from stdin too' "$WEIR" check - <share/default.yaml
+stdin_by_name()
+{
+	echo 'colour: blue' | "$WEIR" check - 2>&1 | grep '^stdin:1:1: error: '
+}
+ok 'what comes from stdin is called so' stdin_by_name
 counts()
 {
 	"$WEIR" check -j share/default.yaml | jq -e '.valid and .policies == 1 and .prefixes == 2 and

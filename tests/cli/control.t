@@ -215,6 +215,29 @@ test_a_second_change_waits_for_the_confirmation_of_the_first() {
 	weir -q apply "$scratch/policy.yaml"
 }
 
+# Whoever keeps the change may be killed: what waits for nobody blocks nobody.
+test_a_mark_without_its_keeper_is_cleared_away() {
+	start
+	weir -q apply --confirm 1 "$scratch/policy.yaml"
+	kill -9 "$(pgrep -x weir)"
+	fails 1 weir apply "$scratch/policy.yaml"
+	sleep 4.2
+	weir -q apply "$scratch/policy.yaml"
+	same 'pins of a change' "$(find /sys/fs/bpf/weir -name 'unconfirmed*' | wc -l)" 0
+}
+
+test_colours_only_where_they_are_welcome() {
+	start
+	! weir stats | grep $'\033' || return 1
+	weir --color always stats | grep -q $'\033'
+	script -qec 'weir stats' /dev/null </dev/null | grep -q $'\033'
+	! script -qec 'weir --color never stats' /dev/null </dev/null | grep $'\033' || return 1
+	! NO_COLOR=1 script -qec 'weir stats' /dev/null </dev/null | grep $'\033' || return 1
+	send_flood --source 10.8.0.1 --count 12345
+	script -qec 'weir stats' /dev/null </dev/null | grep -q '12.3k'
+	weir stats | grep -q 12345
+}
+
 test_a_rollback_puts_entries_back_too() {
 	start
 	weir -q block 10.2.0.0/16
@@ -310,6 +333,9 @@ test_sources_are_listed_shown_and_forgotten() {
 	same 'the other is not' "$(passing 10.3.0.1 50)" 10
 	weir -q source forget --all
 	same 'all are' "$(passing 10.3.0.1 50)" 20
+	local timeless='del(.sources[].retry_after_ns)'
+	same 'pretty or not' "$(weir source list -j | jq -c "$timeless")" \
+		"$(weir source list -p | jq -c "$timeless")"
 	fails 2 weir source show 10.0.0.0/8
 	fails 2 weir source lst
 	says 'did you mean `list`'
