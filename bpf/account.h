@@ -84,13 +84,25 @@ static __always_inline int account_take(struct account *account, __u32 i)
 	return limit ? limit_take(limit, &account->charge) : OUTCOME_GRANTED;
 }
 
-static __noinline int account_give_back(struct account *account, __u32 upto)
+/* What the limits before `upto` granted goes back to them. */
+__noinline int give_back(const struct policy *policy, const struct packet *packet, __u32 services,
+			 __u32 upto, __u64 now)
 {
+	struct account account = {
+		.policy = policy,
+		.packet = packet,
+		.services = services,
+		.lens = NO_LENS,
+		.charge = { .now = now },
+	};
+
+	if (!policy || !packet)
+		return 0;
 	for (__u32 i = 0; i < LIMITS_MAX && i < upto; i++) {
-		const struct limit *limit = account_limit(account, i);
+		const struct limit *limit = account_limit(&account, i);
 
 		if (limit)
-			limit_give_back(limit, &account->charge);
+			limit_give_back(limit, &account.charge);
 	}
 	return 0;
 }
@@ -111,7 +123,8 @@ static __always_inline struct judgement account_packet(struct account *account)
 		judgement.limit = i;
 		if (judgement.outcome == OUTCOME_GRANTED)
 			continue;
-		account_give_back(account, i);
+		give_back(account->policy, account->packet, account->services, i,
+			  account->charge.now);
 		return judgement;
 	}
 	judgement.outcome = OUTCOME_GRANTED;

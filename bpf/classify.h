@@ -58,7 +58,7 @@ static __always_inline const struct entry *entry_upto(const struct packet *packe
  * The longest entry that has not expired. One that has is there until it is pruned: the look
  * goes on among shorter ones. User space lets at most ENTRY_NEST entries cover one address.
  */
-static __noinline const struct entry *entry_of(const struct packet *packet, __u64 now)
+static __always_inline const struct entry *entry_of(const struct packet *packet, __u64 now)
 {
 	__u32 len = packet->family == 4 ? 32 : 128;
 
@@ -75,16 +75,28 @@ static __noinline const struct entry *entry_of(const struct packet *packet, __u6
 }
 
 /* An entry outranks a policy whose prefix is the same or shorter. */
+__noinline int outrank(const struct packet *packet, __u64 now, __u32 policy_len,
+		       struct ruling *ruling)
+{
+	const struct entry *entry;
+
+	if (!packet || !ruling)
+		return 0;
+	entry = entry_of(packet, now);
+	if (!entry || policy_len > entry->len)
+		return 0;
+	ruling->entry = entry->kind;
+	ruling->policy = entry->kind == ENTRY_LIMIT ? entry->policy : NO_POLICY;
+	return 0;
+}
+
 static __always_inline struct ruling ruling_of(const struct packet *packet, int entries, __u64 now)
 {
 	const struct prefix_match *match = policy_of(packet);
-	const struct entry *entry = entries ? entry_of(packet, now) : NULL;
 	struct ruling ruling = { 0, match ? match->policy : NO_POLICY };
 
-	if (!entry || (match && match->len > entry->len))
-		return ruling;
-	ruling.entry = entry->kind;
-	ruling.policy = entry->kind == ENTRY_LIMIT ? entry->policy : NO_POLICY;
+	if (entries)
+		outrank(packet, now, match ? match->len : 0, &ruling);
 	return ruling;
 }
 
@@ -109,10 +121,13 @@ static __always_inline __u32 services_at(const struct policy *policy, const stru
 }
 
 /* The services a packet asks for, as a mask. What has no ports or type matches by protocol only. */
-static __noinline __u32 services_of(const struct policy *policy, const struct packet *packet)
+__noinline __u32 services_of(const struct policy *policy, const struct packet *packet)
 {
-	__u32 mask = service_row(policy, SERVICE_PROTO + packet->proto);
+	__u32 mask;
 
+	if (!policy || !packet)
+		return 0;
+	mask = service_row(policy, SERVICE_PROTO + packet->proto);
 	if (packet->has_ports && packet->proto == IPPROTO_TCP)
 		mask |= service_row(policy, SERVICE_TCP + packet->dport);
 	if (packet->has_ports && packet->proto == IPPROTO_UDP)

@@ -40,13 +40,16 @@ static __always_inline int limit_look(const struct limit *limit, const struct ch
 }
 
 /* Draw what the packet lacks and a batch more; where that is too much, the packet's need alone. */
-static __noinline int credit_draw(const struct limit *limit, struct charge *charge,
-				  struct credit *credit)
+__noinline int credit_draw(const struct limit *limit, struct charge *charge, struct credit *credit)
 {
-	__u64 cost = charge->cost, lack = cost - credit->tokens;
-	__u64 batch = limit->batch;
+	__u64 cost, lack, batch;
 	int outcome;
 
+	if (!limit || !charge || !credit)
+		return OUTCOME_REFUSED;
+	cost = charge->cost;
+	lack = cost - credit->tokens;
+	batch = limit->batch;
 	charge->cost = lack + batch;
 	outcome = table_take(limit, charge);
 	if (outcome != OUTCOME_GRANTED) {

@@ -502,7 +502,7 @@ static __always_inline void percpu_give_back(const struct limit *limit, const st
  */
 
 /* Is a refusal certain, without a lock? Else OUTCOME_OPEN. A certain refusal is counted. */
-__noinline int table_look(const struct limit *limit, const struct charge *charge)
+static __always_inline int table_look(const struct limit *limit, const struct charge *charge)
 {
 	struct hash_state *cell;
 	struct hash_key key;

@@ -51,15 +51,38 @@ static __always_inline __u32 watch_copy(struct xdp_md *ctx, struct event *event)
 	return size;
 }
 
-static __noinline int watch_send(struct xdp_md *ctx, const struct event *head)
-{
-	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+/* What a verdict tells of a drop, or of what would be one. */
+struct drop {
+	__u64 time_ns;
+	__u32 length;
+	__u32 policy;
+	__u8 reason;
+	__u8 limit;
+	__u8 observed;
+	__u8 pad[5];
+};
 
+/* Far from the packet's usual way, so a function by itself. */
+__noinline int watch_drop(struct xdp_md *ctx, const struct live *config, const struct drop *drop)
+{
+	struct event *event;
+
+	if (!config || !drop)
+		return 0;
+	event = watch_admits(config, drop->time_ns)
+			? bpf_ringbuf_reserve(&events, sizeof(*event), 0)
+			: NULL;
 	if (!event) {
 		count(CELL_EVENTS_LOST, 0);
 		return 0;
 	}
-	__builtin_memcpy(event, head, offsetof(struct event, bytes));
+	event->time_ns = drop->time_ns;
+	event->ifindex = ctx->ingress_ifindex;
+	event->length = drop->length;
+	event->policy = drop->policy;
+	event->reason = drop->reason;
+	event->limit = drop->limit;
+	event->observed = drop->observed;
 	event->captured = watch_copy(ctx, event);
 	bpf_ringbuf_submit(event, 0);
 	return 0;

@@ -41,13 +41,21 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
 	return bpf_xdp_load_bytes(ctx, offset, to, size);
 }
 
-/* A stage of its own, proven once: what follows is verified for one packet, not for each shape of
- * frame. */
-__noinline int parse(struct xdp_md *ctx, struct packet *packet)
+/* A stage of its own, proven once: what follows is verified for one packet, not for each shape. */
+__noinline int parse_any(struct xdp_md *ctx, struct packet *packet)
 {
-	if (!packet)
-		return PACKET_NOT_IP;
-	return parse_frame(ctx, packet);
+	return packet ? parse_frame(ctx, packet) : PACKET_NOT_IP;
+}
+
+/* Most packets are IPv4 without a tag, and worth a way without a call. */
+static __always_inline int parse(struct xdp_md *ctx, struct packet *packet)
+{
+	__be16 type;
+
+	packet->length = frame_length(ctx);
+	if (frame_load(ctx, ETH_HLEN - 2, &type, 2) || type != bpf_htons(ETH_P_IP))
+		return parse_any(ctx, packet);
+	return parse_ipv4(ctx, ETH_HLEN, packet);
 }
 
 struct verdict {
@@ -171,12 +179,11 @@ static __always_inline struct verdict judge_ip(const struct packet *packet,
 	return verdict;
 }
 
-static __always_inline void watch_drop(struct xdp_md *ctx, const struct live *config,
-				       const struct verdict *verdict, __u32 length, __u64 now)
+static __always_inline void watch(struct xdp_md *ctx, const struct live *config,
+				  const struct verdict *verdict, __u32 length, __u64 now)
 {
-	struct event event = {
+	struct drop drop = {
 		.time_ns = now,
-		.ifindex = ctx->ingress_ifindex,
 		.length = length,
 		.policy = verdict->policy,
 		.reason = verdict->reason,
@@ -184,10 +191,7 @@ static __always_inline void watch_drop(struct xdp_md *ctx, const struct live *co
 		.observed = verdict->observed,
 	};
 
-	if (watch_admits(config, now))
-		watch_send(ctx, &event);
-	else
-		count(CELL_EVENTS_LOST, 0);
+	watch_drop(ctx, config, &drop);
 }
 
 static __always_inline int judge_frame(struct xdp_md *ctx)
@@ -218,7 +222,7 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 	}
 	count(verdict.cell, packet.length);
 	if ((verdict.drop || verdict.observed) && config->watch_until_ns > now)
-		watch_drop(ctx, config, &verdict, packet.length, now);
+		watch(ctx, config, &verdict, packet.length, now);
 	return verdict.drop ? XDP_DROP : XDP_PASS;
 }
 
