@@ -171,6 +171,38 @@ struct prefix_match {
 	__u32 len;    /* of the prefix that matched */
 };
 
+/*
+ * A word of a directory: its type in the upper two bits. DIRECTORY_MATCH: the
+ * prefix' length in the next 8, the policy's index below. DIRECTORY_NODE and
+ * DIRECTORY_LEAF: the index of a cell. 0: no prefix.
+ */
+enum directory_word {
+	DIRECTORY_CHILDREN = 16,
+	DIRECTORY_ROOT = 65536 / DIRECTORY_CHILDREN, /* cells of the root, the first ones */
+	DIRECTORY_LEN = 22,			     /* shift */
+	DIRECTORY_POLICY = 0x003fffff,
+	DIRECTORY_INDEX = 0x3fffffff,
+};
+#define DIRECTORY_TYPE	0xc0000000U
+#define DIRECTORY_MATCH 0x40000000U
+#define DIRECTORY_NODE	0x80000000U
+#define DIRECTORY_LEAF	0xc0000000U
+
+/* The one prefix left in a part of the address space, and what holds around it. */
+struct directory_leaf {
+	__be32 address[4]; /* IPv4 in the first */
+	__u32 len;
+	__u32 inside;  /* words: DIRECTORY_MATCH */
+	__u32 outside; /* or 0 */
+};
+
+struct directory_cell {
+	union {
+		__u32 child[DIRECTORY_CHILDREN];
+		struct directory_leaf leaf;
+	};
+};
+
 enum entry_kind {
 	ENTRY_BLOCK = 1,
 	ENTRY_ALLOW,
@@ -355,6 +387,7 @@ _Static_assert(sizeof(struct limit) == 80, "limit");
 _Static_assert(sizeof(struct policy) == 48 + 80 * LIMITS_MAX, "policy");
 _Static_assert(sizeof(struct prefix4_key) == 8, "prefix4_key");
 _Static_assert(sizeof(struct prefix6_key) == 20, "prefix6_key");
+_Static_assert(sizeof(struct directory_cell) == 64, "directory_cell");
 _Static_assert(sizeof(struct entry) == 16, "entry");
 _Static_assert(sizeof(struct key) == 24, "key");
 _Static_assert(sizeof(struct set_hot) + sizeof(struct set_cold) + 4 == SET_BYTES, "set");

@@ -18,13 +18,25 @@ struct judgement {
 	__u32 limit;
 };
 
-struct account {
-	const struct policy *policy;
-	const struct packet *packet;
-	__u32 services; /* mask of what the packet asks for */
-	__u32 lens;	/* key lengths that charge.key was made with */
+/*
+ * The packet at hand and what is made of it on the way. Not on the stack:
+ * there the verifier follows each value, and proves all that comes after once
+ * for every shape of frame and every limit that may refuse.
+ */
+struct desk {
+	struct packet packet;
 	struct charge charge;
+	struct judgement judgement;
+	__u32 lens; /* key lengths that charge.key was made with */
+	__u32 pad;
 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct desk);
+} desks SEC(".maps");
 
 #define NO_LENS (~0U)
 
@@ -42,93 +54,105 @@ static __always_inline struct key source_key(const struct packet *packet, __u32 
 }
 
 /* Limits with the same key lengths share key and hash. */
-static __always_inline void account_key(struct account *account, const struct limit *limit)
+static __always_inline void charge_key(struct desk *desk, const struct limit *limit)
 {
 	__u32 lens = limit->flags & LIMIT_SHARED ? 0xffff : limit->ipv4_len << 8 | limit->ipv6_len;
 
-	account->charge.cost = limit->flags & LIMIT_BYTES ? account->packet->length : 1;
-	if (lens == account->lens)
+	if (lens == desk->lens)
 		return;
-	account->lens = lens;
+	desk->lens = lens;
 	if (limit->flags & LIMIT_SHARED) {
-		account->charge.key = key_shared();
-		account->charge.hash = 0;
+		desk->charge.key = key_shared();
+		desk->charge.hash = 0;
 		return;
 	}
-	account->charge.key = source_key(account->packet, limit->ipv4_len, limit->ipv6_len);
-	account->charge.hash = source_hash(&account->charge.key);
+	desk->charge.key = source_key(&desk->packet, limit->ipv4_len, limit->ipv6_len);
+	desk->charge.hash = source_hash(&desk->charge.key);
 }
 
-/* The limit at `i` if there is one that concerns the packet; the charge is then made for it. */
-static __always_inline const struct limit *account_limit(struct account *account, __u32 i)
+/* The limit at `i` if it concerns the packet; the charge is then made for it. */
+static __always_inline const struct limit *account_limit(const struct policy *policy,
+							 struct desk *desk, __u32 services, __u32 i)
 {
-	const struct limit *limit = &account->policy->limits[i];
+	const struct limit *limit = &policy->limits[i];
 
-	if (limit->services && !(limit->services & account->services))
+	if (limit->services && !(limit->services & services))
 		return NULL;
-	account_key(account, limit);
+	desk->charge.cost = limit->flags & LIMIT_BYTES ? desk->packet.length : 1;
+	charge_key(desk, limit);
 	return limit;
 }
 
-static __always_inline int account_look(struct account *account, __u32 i)
-{
-	const struct limit *limit = account_limit(account, i);
-
-	return limit ? limit_look(limit, &account->charge) : OUTCOME_OPEN;
-}
-
-static __always_inline int account_take(struct account *account, __u32 i)
-{
-	const struct limit *limit = account_limit(account, i);
-
-	return limit ? limit_take(limit, &account->charge) : OUTCOME_GRANTED;
-}
-
 /* What the limits before `upto` granted goes back to them. */
-__noinline int give_back(const struct policy *policy, const struct packet *packet, __u32 services,
-			 __u32 upto, __u64 now)
+__noinline int give_back(const struct policy *policy, struct desk *desk, __u32 services, __u32 upto)
 {
-	struct account account = {
-		.policy = policy,
-		.packet = packet,
-		.services = services,
-		.lens = NO_LENS,
-		.charge = { .now = now },
-	};
-
-	if (!policy || !packet)
+	if (!policy || !desk)
 		return 0;
 	for (__u32 i = 0; i < LIMITS_MAX && i < upto; i++) {
-		const struct limit *limit = account_limit(&account, i);
+		const struct limit *limit = account_limit(policy, desk, services, i);
 
 		if (limit)
-			limit_give_back(limit, &account.charge);
+			limit_give_back(limit, &desk->charge);
 	}
 	return 0;
 }
 
-static __always_inline struct judgement account_packet(struct account *account)
+static __always_inline int judge(struct desk *desk, int outcome, __u32 limit)
 {
-	struct judgement judgement = { OUTCOME_GRANTED, 0 };
-	__u32 count = account->policy->count;
+	desk->judgement.outcome = outcome;
+	desk->judgement.limit = limit;
+	return outcome;
+}
 
-	for (__u32 i = 0; i < LIMITS_MAX && i < count; i++) {
-		judgement.outcome = account_look(account, i);
-		judgement.limit = i;
-		if (judgement.outcome != OUTCOME_OPEN)
-			return judgement;
-	}
-	for (__u32 i = 0; i < LIMITS_MAX && i < count; i++) {
-		judgement.outcome = account_take(account, i);
-		judgement.limit = i;
-		if (judgement.outcome == OUTCOME_GRANTED)
+/* The second walk: charge each limit, or none. */
+__noinline int account_charge(const struct policy *policy, struct desk *desk, __u32 services)
+{
+	if (!policy || !desk)
+		return OUTCOME_GRANTED;
+	for (__u32 i = 0; i < LIMITS_MAX && i < policy->count; i++) {
+		const struct limit *limit = account_limit(policy, desk, services, i);
+		int outcome = limit ? limit_take(limit, &desk->charge) : OUTCOME_GRANTED;
+
+		if (outcome == OUTCOME_GRANTED)
 			continue;
-		give_back(account->policy, account->packet, account->services, i,
-			  account->charge.now);
-		return judgement;
+		give_back(policy, desk, services, i);
+		return judge(desk, outcome, i);
 	}
-	judgement.outcome = OUTCOME_GRANTED;
-	return judgement;
+	return judge(desk, OUTCOME_GRANTED, 0);
+}
+
+static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,
+				   __u32 i)
+{
+	const struct limit *limit = account_limit(policy, desk, services, i);
+
+	return limit ? limit_look(limit, &desk->charge) : OUTCOME_OPEN;
+}
+
+__noinline int look_at_further(const struct policy *policy, struct desk *desk, __u32 services,
+			       __u32 i)
+{
+	if (!policy || !desk || i >= LIMITS_MAX)
+		return OUTCOME_OPEN;
+	return look_at(policy, desk, services, i);
+}
+
+/*
+ * Fills desk->judgement; desk->charge.now is set. The first limit, which ends most refusals, is
+ * looked at without a call.
+ */
+static __always_inline void account_packet(const struct policy *policy, struct desk *desk,
+					   __u32 services)
+{
+	int outcome = policy->count ? look_at(policy, desk, services, 0) : OUTCOME_OPEN;
+	__u32 i = 0;
+
+	while (outcome == OUTCOME_OPEN && ++i < LIMITS_MAX && i < policy->count)
+		outcome = look_at_further(policy, desk, services, i);
+	if (outcome == OUTCOME_OPEN)
+		account_charge(policy, desk, services);
+	else
+		judge(desk, outcome, i);
 }
 
 #endif

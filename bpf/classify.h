@@ -9,13 +9,13 @@
 #include "maps.h"
 #include "parse.h"
 
+#define NO_POLICY (~0U)
+
 /* What an address fell under: nothing, an entry set by hand, or a policy. */
 struct ruling {
 	__u32 entry;  /* enum entry_kind, 0: none */
 	__u32 policy; /* index into `policies`, NO_POLICY: none */
 };
-
-#define NO_POLICY (~0U)
 
 static __always_inline void *trie_of(void *outer, __u32 slot)
 {
@@ -40,11 +40,33 @@ static __always_inline void *lookup6(void *outer, __u32 slot, const __u8 *addres
 	return trie ? bpf_map_lookup_elem(trie, &key) : NULL;
 }
 
-static __always_inline const struct prefix_match *policy_of(const struct packet *packet)
+static __always_inline const struct directory_cell *directory_fetch(void *directory, __u32 index)
 {
-	if (packet->family == 4)
-		return lookup4(&prefixes4, 0, packet->source, 32);
-	return lookup6(&prefixes6, 0, packet->source, 128);
+	return bpf_map_lookup_elem(directory, &index);
+}
+
+#include "directory.h"
+
+/* Rarer than IPv4, and many steps to prove: a function by itself. */
+__noinline __u32 directory_find6(const struct packet *packet)
+{
+	void *directory = trie_of(&prefixes6, 0);
+
+	return packet && directory ? directory_find(directory, packet->source, 128) : 0;
+}
+
+static __always_inline __u32 directory_find4(const struct packet *packet)
+{
+	void *directory = trie_of(&prefixes4, 0);
+
+	return directory ? directory_find(directory, packet->source, 32) : 0;
+}
+
+static __always_inline struct prefix_match policy_of(const struct packet *packet)
+{
+	__u32 word = packet->family == 4 ? directory_find4(packet) : directory_find6(packet);
+
+	return word ? directory_match(word) : (struct prefix_match){ NO_POLICY, 0 };
 }
 
 static __always_inline const struct entry *entry_upto(const struct packet *packet, __u32 len)
@@ -92,11 +114,11 @@ __noinline int outrank(const struct packet *packet, __u64 now, __u32 policy_len,
 
 static __always_inline struct ruling ruling_of(const struct packet *packet, int entries, __u64 now)
 {
-	const struct prefix_match *match = policy_of(packet);
-	struct ruling ruling = { 0, match ? match->policy : NO_POLICY };
+	const struct prefix_match match = policy_of(packet);
+	struct ruling ruling = { 0, match.policy };
 
 	if (entries)
-		outrank(packet, now, match ? match->len : 0, &ruling);
+		outrank(packet, now, match.len, &ruling);
 	return ruling;
 }
 

@@ -134,37 +134,30 @@ struct {
 } services SEC(".maps");
 
 /*
- * Tries are held by outer maps so that a new one is swapped in by one update.
+ * Directories and tries are held by outer maps, so that a new one is swapped in by one update.
  * The inner definitions name sizes, not types: libbpf 1.1 takes no BTF there.
  */
-struct trie4 {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(key_size, sizeof(struct prefix4_key));
-	__uint(value_size, sizeof(struct prefix_match));
-};
-
-struct trie6 {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(key_size, sizeof(struct prefix6_key));
-	__uint(value_size, sizeof(struct prefix_match));
+/* A directory of the policies' prefixes; BPF_F_INNER_MAP lets each have its own size. */
+struct directory_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, DIRECTORY_ROOT);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct directory_cell));
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct trie4);
+	__array(values, struct directory_map);
 } prefixes4 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct trie6);
+	__array(values, struct directory_map);
 } prefixes6 SEC(".maps");
 
 /* Entries set by hand: struct entry. */

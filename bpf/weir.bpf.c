@@ -41,7 +41,7 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
 	return bpf_xdp_load_bytes(ctx, offset, to, size);
 }
 
-/* A stage of its own, proven once: what follows is verified for one packet, not for each shape. */
+/* All the shapes a frame may have, proven once. */
 __noinline int parse_any(struct xdp_md *ctx, struct packet *packet)
 {
 	return packet ? parse_frame(ctx, packet) : PACKET_NOT_IP;
@@ -134,26 +134,23 @@ static __always_inline struct verdict drop_policy(const struct policy *policy,
 	return verdict;
 }
 
-static __always_inline struct verdict limit_policy(const struct policy *policy,
-						   const struct packet *packet, __u64 now)
+static __always_inline struct verdict limit_policy(const struct policy *policy, struct desk *desk,
+						   __u64 now)
 {
-	struct account account = {
-		.policy = policy,
-		.packet = packet,
-		.services = policy->services ? services_of(policy, packet) : 0,
-		.lens = NO_LENS,
-		.charge = { .now = now },
-	};
-	struct judgement judgement = account_packet(&account);
+	__u32 asks = policy->services ? services_of(policy, &desk->packet) : 0;
 
-	if (judgement.outcome == OUTCOME_GRANTED)
+	desk->charge.now = now;
+	desk->lens = NO_LENS;
+	account_packet(policy, desk, asks);
+	if (desk->judgement.outcome == OUTCOME_GRANTED)
 		return pass_as(REASON_GRANTED, policy->cells + CELL_POLICY_VERDICT);
-	return refused_by(policy, packet, judgement);
+	return refused_by(policy, &desk->packet, desk->judgement);
 }
 
-static __always_inline struct verdict judge_ip(const struct packet *packet,
-					       const struct live *config, __u64 now)
+static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config,
+					       __u64 now)
 {
+	const struct packet *packet = &desk->packet;
 	struct ruling ruling = ruling_of(packet, config->entries != 0, now);
 	const struct policy *policy;
 	struct verdict verdict;
@@ -173,7 +170,7 @@ static __always_inline struct verdict judge_ip(const struct packet *packet,
 		verdict = drop_policy(policy, packet);
 		break;
 	default:
-		verdict = limit_policy(policy, packet, now);
+		verdict = limit_policy(policy, desk, now);
 	}
 	verdict.policy = ruling.policy;
 	return verdict;
@@ -196,17 +193,21 @@ static __always_inline void watch(struct xdp_md *ctx, const struct live *config,
 
 static __always_inline int judge_frame(struct xdp_md *ctx)
 {
-	struct packet packet = {};
 	const struct live *config;
 	struct verdict verdict;
+	struct packet *packet;
+	struct desk *desk;
 	__u32 zero = 0;
 	__u64 now;
 
 	config = bpf_map_lookup_elem(&live, &zero);
-	if (!config)
+	desk = bpf_map_lookup_elem(&desks, &zero);
+	if (!config || !desk)
 		return XDP_PASS;
+	packet = &desk->packet;
+	*packet = (struct packet){};
 	now = WEIR_CLOCK();
-	switch (parse(ctx, &packet)) {
+	switch (parse(ctx, packet)) {
 	case PACKET_NOT_IP:
 		verdict = pass_as(REASON_NOT_IP, CELL_NOT_IP);
 		break;
@@ -218,11 +219,11 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 		verdict.drop = !config->malformed_pass;
 		break;
 	default:
-		verdict = judge_ip(&packet, config, now);
+		verdict = judge_ip(desk, config, now);
 	}
-	count(verdict.cell, packet.length);
+	count(verdict.cell, packet->length);
 	if ((verdict.drop || verdict.observed) && config->watch_until_ns > now)
-		watch(ctx, config, &verdict, packet.length, now);
+		watch(ctx, config, &verdict, packet->length, now);
 	return verdict.drop ? XDP_DROP : XDP_PASS;
 }
 

@@ -10,6 +10,7 @@
 #include "apply_room.h"
 #include "apply_states.h"
 #include "cells.h"
+#include "directory.h"
 #include "entries.h"
 #include "kernel_maps.h"
 
@@ -182,20 +183,38 @@ static int filling_trie(struct filling *filling, enum map_index outer, int err)
 	return trie;
 }
 
-static int policy_trie(const struct change *change, unsigned int family)
+static int fill_directory(int fd, const struct directory *directory)
+{
+	uint32_t *keys = malloc(directory->count * sizeof(*keys));
+	int err;
+
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < directory->count; i++)
+		keys[i] = i;
+	err = map_fill(fd, keys, sizeof(*keys), directory->cells, sizeof(*directory->cells),
+		       directory->count);
+	free(keys);
+	return err;
+}
+
+/* The directory of a family's policies, as a map. Returns its fd or -errno. */
+static int policy_directory(const struct change *change, unsigned int family)
 {
 	const struct image *image = change->image;
-	struct filling filling;
-	int err = filling_new(&filling, family, image->prefix_count, sizeof(struct prefix_match));
+	struct directory directory;
+	int err, fd;
 
-	for (size_t i = 0; i < image->prefix_count && !err; i++) {
-		const struct image_prefix *prefix = &image->prefixes[i];
-		struct prefix_match match = { change->base + prefix->policy, prefix->prefix.len };
-
-		if (prefix->prefix.family == family)
-			filling_add(&filling, &prefix->prefix, &match);
-	}
-	return filling_trie(&filling, family == 4 ? MAP_PREFIXES4 : MAP_PREFIXES6, err);
+	err = directory_build(image->prefixes, image->prefix_count, family, change->base,
+			      &directory);
+	if (err)
+		return err;
+	fd = map_make_inner(family == 4 ? MAP_PREFIXES4 : MAP_PREFIXES6, directory.count);
+	err = fd < 0 ? fd : fill_directory(fd, &directory);
+	directory_free(&directory);
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
 }
 
 static int destination_trie(const struct change *change, unsigned int family)
@@ -232,7 +251,7 @@ static int write_destinations(const struct change *change)
 static int make_tries(struct change *change)
 {
 	for (int i = 0; i < 2; i++) {
-		change->tries[i] = policy_trie(change, i ? 6 : 4);
+		change->tries[i] = policy_directory(change, i ? 6 : 4);
 		if (change->tries[i] < 0)
 			return change->tries[i];
 	}

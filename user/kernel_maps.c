@@ -163,22 +163,27 @@ int map_make(enum map_index index, const struct meta *meta)
 	return fd < 0 ? -errno : fd;
 }
 
+static int make_directory(enum map_index outer, uint32_t cells)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, shapes[outer].name, U32,
+				sizeof(struct directory_cell), cells, &options);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int map_make_inner(enum map_index outer, uint32_t elements)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-	bool wide = outer == MAP_PREFIXES6 || outer == MAP_DESTINATIONS6 || outer == MAP_ENTRIES6;
+	bool wide = outer == MAP_DESTINATIONS6 || outer == MAP_ENTRIES6;
 	uint32_t key_size = wide ? sizeof(struct prefix6_key) : sizeof(struct prefix4_key);
-	uint32_t value_size;
+	bool entries = outer == MAP_ENTRIES4 || outer == MAP_ENTRIES6;
 	int fd;
 
 	if (outer == MAP_PREFIXES4 || outer == MAP_PREFIXES6)
-		value_size = sizeof(struct prefix_match);
-	else if (outer == MAP_ENTRIES4 || outer == MAP_ENTRIES6)
-		value_size = sizeof(struct entry);
-	else
-		value_size = U32;
-	fd = bpf_map_create(BPF_MAP_TYPE_LPM_TRIE, shapes[outer].name, key_size, value_size,
-			    at_least_one(elements), &options);
+		return make_directory(outer, elements);
+	fd = bpf_map_create(BPF_MAP_TYPE_LPM_TRIE, shapes[outer].name, key_size,
+			    entries ? sizeof(struct entry) : U32, at_least_one(elements), &options);
 	return fd < 0 ? -errno : fd;
 }
 

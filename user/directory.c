@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "directory.h"
+
+struct builder {
+	struct directory_cell *cells;
+	size_t count, room;
+	uint32_t base;
+	int error;
+};
+
+/* A part of the address space: those that share `depth` bits; its prefixes are longer. */
+struct block {
+	const struct image_prefix *first;
+	size_t count;
+	unsigned int depth;
+	uint32_t around; /* what holds where none of them does */
+};
+
+/* Returns the index of the first of `count` new cells, all zero. */
+static uint32_t cells_new(struct builder *builder, size_t count)
+{
+	size_t room = builder->room;
+	struct directory_cell *cells;
+
+	if (builder->count + count > DIRECTORY_INDEX)
+		builder->error = -E2BIG;
+	while (builder->count + count > room)
+		room = room ? room * 2 : (size_t)DIRECTORY_ROOT * 2;
+	if (builder->error)
+		return 0;
+	if (room != builder->room) {
+		cells = reallocarray(builder->cells, room, sizeof(*cells));
+		if (!cells) {
+			builder->error = -ENOMEM;
+			return 0;
+		}
+		builder->cells = cells;
+		builder->room = room;
+	}
+	memset(builder->cells + builder->count, 0, count * sizeof(*cells));
+	builder->count += count;
+	return builder->count - count;
+}
+
+static uint32_t match_word(struct builder *builder, const struct image_prefix *prefix)
+{
+	uint32_t policy = builder->base + prefix->policy;
+
+	if (policy > DIRECTORY_POLICY)
+		builder->error = -E2BIG;
+	return DIRECTORY_MATCH | (uint32_t)prefix->prefix.len << DIRECTORY_LEN |
+	       (policy & DIRECTORY_POLICY);
+}
+
+/* The `bits` bits of the prefix' address that follow `depth`, both multiples of 4. */
+static uint32_t address_bits(const struct image_prefix *prefix, unsigned int depth,
+			     unsigned int bits)
+{
+	uint32_t value = 0;
+
+	for (unsigned int at = depth; at < depth + bits; at += 4)
+		value = value << 4 | (prefix->prefix.addr[at / 8] >> (at & 4 ? 0 : 4) & 15);
+	return value;
+}
+
+static uint32_t build_block(struct builder *builder, const struct block *block);
+
+static uint32_t build_leaf(struct builder *builder, const struct block *block)
+{
+	const struct image_prefix *prefix = block->first;
+	uint32_t index = cells_new(builder, 1);
+	struct directory_leaf *leaf;
+
+	if (builder->error)
+		return 0;
+	leaf = &builder->cells[index].leaf;
+	memcpy(leaf->address, prefix->prefix.addr, sizeof(leaf->address));
+	leaf->len = prefix->prefix.len;
+	leaf->inside = match_word(builder, prefix);
+	leaf->outside = block->around;
+	return DIRECTORY_LEAF | index;
+}
+
+static void set_child(struct builder *builder, uint32_t cells, uint32_t child, uint32_t word)
+{
+	builder->cells[cells + child / DIRECTORY_CHILDREN].child[child % DIRECTORY_CHILDREN] = word;
+}
+
+static uint32_t get_child(const struct builder *builder, uint32_t cells, uint32_t child)
+{
+	return builder->cells[cells + child / DIRECTORY_CHILDREN].child[child % DIRECTORY_CHILDREN];
+}
+
+/*
+ * Prefixes that end within this stride hold for a range of children. They come
+ * in the order of address and length: one within another follows it, and wins.
+ */
+static void spread_short(struct builder *builder, const struct block *block, uint32_t cells,
+			 unsigned int bits)
+{
+	for (size_t i = 0; i < block->count; i++) {
+		const struct image_prefix *prefix = &block->first[i];
+		uint32_t first, span;
+
+		if (prefix->prefix.len > block->depth + bits)
+			continue;
+		first = address_bits(prefix, block->depth, bits);
+		span = 1U << (block->depth + bits - prefix->prefix.len);
+		for (uint32_t child = first; child < first + span; child++)
+			set_child(builder, cells, child, match_word(builder, prefix));
+	}
+}
+
+/* Longer prefixes make a block of each child that has any: runs of neighbours in the order. */
+static void descend(struct builder *builder, const struct block *block, uint32_t cells,
+		    unsigned int bits)
+{
+	const struct image_prefix *end = block->first + block->count;
+	const struct image_prefix *at = block->first;
+
+	while (at < end && !builder->error) {
+		struct block below = { .first = at, .depth = block->depth + bits };
+		uint32_t child = address_bits(at, block->depth, bits);
+
+		if (at->prefix.len <= below.depth) {
+			at++;
+			continue;
+		}
+		while (at < end && at->prefix.len > below.depth &&
+		       address_bits(at, block->depth, bits) == child)
+			at++;
+		below.count = at - below.first;
+		below.around = get_child(builder, cells, child);
+		set_child(builder, cells, child, build_block(builder, &below));
+	}
+}
+
+static void fill_cells(struct builder *builder, const struct block *block, uint32_t cells,
+		       unsigned int bits)
+{
+	for (uint32_t child = 0; child < 1U << bits; child++)
+		set_child(builder, cells, child, block->around);
+	spread_short(builder, block, cells, bits);
+	descend(builder, block, cells, bits);
+}
+
+/* Returns the word that stands for the block. */
+static uint32_t build_block(struct builder *builder, const struct block *block)
+{
+	uint32_t cell;
+
+	if (block->count == 1)
+		return build_leaf(builder, block);
+	cell = cells_new(builder, 1);
+	if (builder->error)
+		return 0;
+	fill_cells(builder, block, cell, 4);
+	return DIRECTORY_NODE | cell;
+}
+
+static const struct image_prefix *family_end(const struct image_prefix *at,
+					     const struct image_prefix *end, unsigned int family)
+{
+	while (at < end && at->prefix.family == family)
+		at++;
+	return at;
+}
+
+int directory_build(const struct image_prefix *prefixes, size_t count, unsigned int family,
+		    uint32_t base, struct directory *directory)
+{
+	const struct image_prefix *end = prefixes + count;
+	struct builder builder = { .base = base };
+	struct block all = { .first = prefixes };
+
+	if (family == 6)
+		all.first = family_end(prefixes, end, 4);
+	all.count = family_end(all.first, end, family) - all.first;
+	cells_new(&builder, DIRECTORY_ROOT);
+	if (!builder.error)
+		fill_cells(&builder, &all, 0, 16);
+	if (builder.error) {
+		free(builder.cells);
+		return builder.error;
+	}
+	directory->cells = builder.cells;
+	directory->count = builder.count;
+	return 0;
+}
+
+void directory_free(struct directory *directory)
+{
+	free(directory->cells);
+	directory->cells = NULL;
+	directory->count = 0;
+}
