@@ -122,6 +122,33 @@ fuzz: $(FUZZ)
 		-dict=tests/fuzz/policy.dict -artifact_prefix=$(BUILD)/fuzz/ \
 		$(BUILD)/fuzz/found tests/fuzz/corpus share/examples
 
+# Tests that hand frames to the program by BPF_PROG_TEST_RUN, under a clock of their own.
+FRAMES := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/prog_run/test_*.c))
+FRAMES_OBJ := $(patsubst tests/prog_run/%.c,$(BUILD)/prog_run/obj/%.o, \
+	$(filter-out %.bpf.c,$(wildcard tests/prog_run/*.c)))
+FRAMES_LIB := $(filter-out $(BUILD)/prog_run/obj/test_%.o,$(FRAMES_OBJ))
+
+$(BUILD)/prog_run/obj/clock.bpf.o: tests/prog_run/clock.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+
+$(BUILD)/prog_run/obj/weir_clock.skel.h: $(BUILD)/prog_run/obj/clock.bpf.o
+	$(BPFTOOL) gen skeleton $< name weir_clock > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/prog_run/obj/%.o: tests/prog_run/%.c | $(BUILD)/prog_run/obj/weir_clock.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -I$(BUILD)/prog_run/obj -c -o $@ $<
+
+$(BUILD)/prog_run/test_%: $(BUILD)/prog_run/obj/test_%.o $(FRAMES_LIB) $(BUILD)/libweir.a
+	$(CC) $(LDFLAGS) -Wl,--wrap=kernel_now_ns -o $@ $^ $(LIBS) -lpthread
+
+prog_run: $(FRAMES)
+	$(PROVE) --timer $(FRAMES)
+
+# The differential test at its full size.
+differential: $(BUILD)/prog_run/test_differential
+	$(PROVE) -v $< :: 10000000
+
 # What sends and receives in the tests with real traffic.
 TRAFFIC := $(addprefix $(BUILD)/netns/,flood raw talk foreign.bpf.o)
 
@@ -140,9 +167,9 @@ $(BUILD)/netns/%: tests/netns/%.c
 
 # Each suite by itself, and all of them under one summary.
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
-NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(TRAFFIC)
-SUITES := $(UNIT) $(UNIT_ASAN)
-SHELL_SUITES := lint fuzz prog_run kernel cli desk netns share kernels
+NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(FRAMES) $(TRAFFIC)
+SUITES := $(UNIT) $(UNIT_ASAN) $(FRAMES)
+SHELL_SUITES := lint fuzz kernel cli desk netns share kernels
 
 unit: $(UNIT)
 	$(PROVE) $(UNIT)
@@ -198,7 +225,7 @@ include share/share.mk
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all unit test check fuzz demo deps format install uninstall clean
+.PHONY: all unit prog_run differential test check fuzz demo deps format install uninstall clean
 .PHONY: $(addprefix test-,$(SHELL_SUITES))
 .SECONDARY:
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A policy changed under traffic: new limits hold at once, states are kept. */
+#include <stddef.h>
+
+#include "row.h"
+
+#define BURST(n)    ALL("{rate: 1/hour, burst: " n "}")
+#define FIXED(rate) ALL("{algorithm: fixed-window, rate: " rate "}")
+
+#define TWO_LIMITS(a, b)                                                              \
+	"services: {dns: [udp/53]}\n" ALL("{name: any, rate: 1/hour, burst: " a "}, " \
+					  "{service: dns, rate: 1/hour, burst: " b "}")
+
+const struct row rows_apply[] = {
+	{ "T30a: a smaller burst holds at once",
+	  { BURST("1000"), BURST("5") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "100 x 10.0.0.1 udp -> 4 granted, 96 limit",
+	  } },
+	{ "T30a: a debt beyond the new burst is cut to it",
+	  { BURST("1000"), BURST("5") },
+	  {
+		  "500 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit",
+		  "@1h 2 x 10.0.0.1 udp -> 1 granted, 1 limit",
+		  "@24h 6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "T30b: a larger burst is no free one",
+	  { BURST("5"), BURST("1000") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2",
+		  "1000 x 10.0.0.1 udp -> 995 granted, 5 limit",
+	  } },
+	{ "T30c: from packets to bytes, no balance of packets is read as bytes",
+	  { BURST("1000"), ALL("{name: packets, rate: 1B/hour, burst: 3000B}") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "4 x 10.0.0.1 udp len=1000 -> 2 granted, 2 limit",
+	  } },
+	{ "T30c: a debt of 1000 hours is one of 1000 bytes at one an hour",
+	  { BURST("1000"), ALL("{name: packets, rate: 1B/hour, burst: 2000B}") },
+	  {
+		  "1000 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "3 x 10.0.0.1 udp len=1000 -> 1 granted, 2 limit",
+	  } },
+	{ "T30c: drained in packets is drained in bytes",
+	  { BURST("1000"), ALL("{name: packets, rate: 1kB/s, burst: 2000B}") },
+	  {
+		  "1000 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit",
+		  "@1s 2 x 10.0.0.1 udp len=1000 -> 1 granted, 1 limit",
+	  } },
+	{ "T30d: the same policy again changes nothing",
+	  { FIVE, FIVE },
+	  {
+		  "3 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "apply 1",
+		  "10.0.0.1 udp -> limit",
+	  } },
+	{ "T30e: flushed, all start anew",
+	  { FIVE, FIVE },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2 flush",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "T30f: a policy deleted and made again is worth one burst at most",
+	  { FIVE, "policies: [{name: other, sources: [192.0.2.0/24], action: drop}]\n" },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2",
+		  "9 x 10.0.0.1 udp -> unmatched",
+		  "apply 1",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "a faster rate keeps the debt in time",
+	  { ALL("{rate: 1/hour, burst: 5}"), ALL("{rate: 1/min, burst: 5}") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit",
+		  "@1min 2 x 10.0.0.1 udp -> 1 granted, 1 limit",
+	  } },
+	{ "another algorithm starts anew",
+	  { FIVE, ALL("{algorithm: fixed-window, rate: 5/hour}"),
+	    ALL("{algorithm: sliding-log, rate: 5/hour}") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 3",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 1",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "a fixed window of the same length keeps its count",
+	  { FIXED("10/hour"), FIXED("4/hour"), FIXED("12/hour") },
+	  {
+		  "6 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit",
+		  "apply 3",
+		  "7 x 10.0.0.1 udp -> 6 granted, 1 limit",
+	  } },
+	{ "a window of another length starts anew",
+	  { FIXED("5/hour"), FIXED("5/min") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "apply 2",
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "a limit of another name starts anew, the others keep theirs",
+	  { ALL("{name: a, rate: 1/hour, burst: 5}, {name: keep, rate: 1/hour, burst: 20}"),
+	    ALL("{name: b, rate: 1/hour, burst: 9}, {name: keep, rate: 1/hour, burst: 20}") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit:all/a",
+		  "apply 2",
+		  "10 x 10.0.0.1 udp -> 9 granted, 1 limit:all/b",
+		  "10.0.0.1 udp -> limit:all/b",
+		  "@9h 9 x 10.0.0.1 udp -> granted",
+		  "10.0.0.1 udp -> limit:all/b",
+	  } },
+	{ "limits in another order keep their states",
+	  { ALL("{name: a, rate: 1/hour, burst: 5}, {name: b, rate: 1/hour, burst: 9}"),
+	    ALL("{name: b, rate: 1/hour, burst: 9}, {name: a, rate: 1/hour, burst: 5}") },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit:all/a",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit:all/a",
+	  } },
+	{ "a limit added beside others",
+	  { FIVE, ALL("{rate: 1/hour, burst: 5}, {name: more, rate: 1/hour, burst: 1}") },
+	  {
+		  "3 x 10.0.0.1 udp -> granted",
+		  "apply 2",
+		  "2 x 10.0.0.1 udp -> 1 granted, 1 limit:all/more",
+		  "2 x 10.0.0.2 udp -> 1 granted, 1 limit:all/more",
+	  } },
+	{ "a ban outlives a change of the policy",
+	  { ALL("{rate: 1/s, burst: 2, ban: 60s}"), ALL("{rate: 1/s, burst: 3, ban: 60s}") },
+	  {
+		  "4 x 10.0.0.1 udp -> 2 granted, 1 limit, 1 ban",
+		  "apply 2",
+		  "@59s 10.0.0.1 udp -> ban",
+		  "@60s 4 x 10.0.0.1 udp -> 3 granted, 1 limit",
+	  } },
+	{ "from observing to enforcing, with the debts known",
+	  { "policies: [{name: all, sources: [0.0.0.0/0], mode: observe, limits: [{rate: 1/hour, "
+	    "burst: 5}]}]\n",
+	    FIVE },
+	  {
+		  "7 x 10.0.0.1 udp -> 5 granted, 2 observed",
+		  "apply 2",
+		  "10.0.0.1 udp -> limit",
+	  } },
+	{ "services change with the policy",
+	  { "services: {it: [udp/53]}\n" ALL("{service: it, rate: 1/hour, burst: 3}"),
+	    "services: {it: [udp/123]}\n" ALL("{service: it, rate: 1/hour, burst: 3}") },
+	  {
+		  "2 x 10.0.0.1 udp/53 -> granted",
+		  "2 x 10.0.0.1 udp/123 -> granted",
+		  "apply 2",
+		  "9 x 10.0.0.1 udp/53 -> granted",
+		  "2 x 10.0.0.1 udp/123 -> 1 granted, 1 limit",
+	  } },
+	{ "destinations of services change with the policy",
+	  { "services: {it: {match: [udp/53], to: [192.0.2.1/32]}}\n" ALL(
+		    "{service: it, rate: 1/hour, burst: 2}"),
+	    "services: {it: {match: [udp/53], to: [192.0.2.2/32]}}\n" ALL(
+		    "{service: it, rate: 1/hour, burst: 2}") },
+	  {
+		  "10.0.0.1>192.0.2.1 udp/53 -> granted",
+		  "3 x 10.0.0.1>192.0.2.2 udp/53 -> granted",
+		  "apply 2",
+		  "3 x 10.0.0.1>192.0.2.1 udp/53 -> granted",
+		  "2 x 10.0.0.1>192.0.2.2 udp/53 -> 1 granted, 1 limit",
+	  } },
+	{ "the seventh change in a row is as good as the first",
+	  { FIVE, TWO_LIMITS("5", "2") },
+	  {
+		  "apply 2",
+		  "apply 1",
+		  "apply 2",
+		  "apply 1",
+		  "apply 2",
+		  "apply 1",
+		  "apply 2",
+		  "3 x 10.0.0.1 udp/53 -> 2 granted, 1 limit:all/dns",
+		  "4 x 10.0.0.1 udp -> 3 granted, 1 limit:all/any",
+	  } },
+	{ NULL },
+};

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How much passes, and when. */
+#include <stddef.h>
+
+#include "row.h"
+
+#define FIXED(rest)   ALL("{algorithm: fixed-window, " rest "}")
+#define SLIDING(rest) ALL("{algorithm: sliding-window, " rest "}")
+#define LOG(rest)     ALL("{algorithm: sliding-log, " rest "}")
+
+const struct row rows_rate[] = {
+	{ "T02: a slow rate is not starved by frequent packets",
+	  { ALL("{rate: 10/s, burst: 1}") },
+	  {
+		  "3000 x 10.0.0.1 udp every 1ms => 30 granted, 2970 limit",
+	  } },
+	{ "T07: a burst of 20 MB at 10 Gbit/s takes a thousand full frames",
+	  { ALL("{rate: 10gbit, burst: 20MB}") },
+	  {
+		  "1000 x 10.0.0.1 udp len=1514 -> granted",
+	  } },
+	{ "T07: 100 Gbit/s still counts single bytes",
+	  { ALL("{rate: 100gbit, burst: 3000B}") },
+	  {
+		  "2 x 10.0.0.1 udp len=1500 -> granted",
+		  "10.0.0.1 udp -> limit",
+	  } },
+	{ "T08: idle for longer than 2^32 ns",
+	  { ALL("{rate: 1/s, burst: 1}") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "@4300ms 10.0.0.1 udp -> granted",
+		  "@12900ms 10.0.0.1 udp -> granted",
+	  } },
+	{ "T10: idle time does not bank beyond the burst",
+	  { ALL("{rate: 100/s, burst: 10}") },
+	  {
+		  "20 x 10.0.0.1 udp -> 10 granted, 10 limit",
+		  "@3s 50 x 10.0.0.1 udp -> 10 granted, 40 limit",
+	  } },
+	{ "T11: no second burst at a window's edge",
+	  { ALL("{rate: 10/s, burst: 10}") },
+	  {
+		  "10 x 10.0.0.1 udp -> granted",
+		  "@500ms 10 x 10.0.0.1 udp -> 5 granted, 5 limit",
+		  "@1s 10 x 10.0.0.1 udp -> 5 granted, 5 limit",
+		  "@1010ms 10 x 10.0.0.1 udp -> limit",
+	  } },
+	{ "a token is there when its time has come, and not before",
+	  { ALL("{rate: 1/s, burst: 1}") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "@999ms 10.0.0.1 udp -> limit",
+		  "@1s 10.0.0.1 udp -> granted",
+		  "@1999ms 10.0.0.1 udp -> limit",
+		  "@2s 10.0.0.1 udp -> granted",
+	  } },
+	{ "asking in vain does not put off the next token",
+	  { ALL("{rate: 1/s, burst: 1}") },
+	  {
+		  "1000 x 10.0.0.1 udp -> 1 granted, 999 limit",
+		  "@1s 10.0.0.1 udp -> granted",
+	  } },
+	{ "three in a second keep their fraction",
+	  { ALL("{rate: 3/s, burst: 3}") },
+	  {
+		  "4 x 10.0.0.1 udp -> 3 granted, 1 limit",
+		  "@1001ms 4 x 10.0.0.1 udp -> 3 granted, 1 limit",
+	  } },
+	{ "three in a minute",
+	  { ALL("{rate: 3/min, burst: 1}") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "@19999ms 10.0.0.1 udp -> limit",
+		  "@20s 10.0.0.1 udp -> granted",
+	  } },
+	{ "one in a day",
+	  { ALL("{rate: 1/day, burst: 1}") },
+	  {
+		  "10.0.0.1 udp -> granted",
+		  "@23h 10.0.0.1 udp -> limit",
+		  "@24h 10.0.0.1 udp -> granted",
+	  } },
+	{ "an idle year is worth one burst",
+	  { FIVE },
+	  {
+		  "6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "@365d 6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "time that runs backwards is no time",
+	  { ALL("{rate: 1/s, burst: 5}") },
+	  {
+		  "@10s 6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "@9s 10.0.0.1 udp -> limit",
+		  "@10s 10.0.0.1 udp -> limit",
+		  "@11s 2 x 10.0.0.1 udp -> 1 granted, 1 limit",
+	  } },
+	{ "without a burst, one second of the rate",
+	  { ALL("{rate: 20/s}") },
+	  {
+		  "21 x 10.0.0.1 udp -> 20 granted, 1 limit",
+	  } },
+	{ "a byte limit counts whole frames",
+	  { ALL("{rate: 1kB/s, burst: 3000B}") },
+	  {
+		  "10.0.0.1 udp len=1514 -> granted",
+		  "10.0.0.1 udp len=1514 -> limit",
+		  "10.0.0.1 udp len=1486 -> granted",
+		  "10.0.0.1 udp -> limit",
+		  "@42ms 10.0.0.1 udp -> granted",
+	  } },
+	{ "a byte limit counts tags and what lies behind the IP packet",
+	  { ALL("{rate: 1kB/s, burst: 2000B}") },
+	  {
+		  "8100 10.0.0.1 udp len=1000 -> granted",
+		  "10.0.0.1 udp len=900 trailer=100 -> granted",
+		  "10.0.0.1 udp -> limit",
+	  } },
+	{ "what never fits the burst is refused and takes nothing",
+	  { ALL("{rate: 1kB/s, burst: 2000B}") },
+	  {
+		  "3 x 10.0.0.1 udp len=2001 -> limit",
+		  "10.0.0.1 udp len=2000 -> granted",
+	  } },
+	{ "fixed window: N in a window, anew in the next",
+	  { FIXED("rate: 10/s") },
+	  {
+		  "15 x 10.0.0.1 udp -> 10 granted, 5 limit",
+		  "@999ms 10.0.0.1 udp -> limit",
+		  "@1s 11 x 10.0.0.1 udp -> 10 granted, 1 limit",
+	  } },
+	{ "fixed window: up to 2N across an edge, by design",
+	  { FIXED("rate: 10/s") },
+	  {
+		  "@900ms 10 x 10.0.0.1 udp -> granted",
+		  "@1s 10 x 10.0.0.1 udp -> granted",
+		  "@1001ms 10.0.0.1 udp -> limit",
+	  } },
+	{ "fixed window: a window of an hour is aligned to the hour",
+	  { FIXED("rate: 2/hour") },
+	  {
+		  "@59min 3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "@60min 3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "@119min 10.0.0.1 udp -> limit",
+	  } },
+	{ "fixed window: time that runs backwards opens no window",
+	  { FIXED("rate: 2/s") },
+	  {
+		  "@5s 3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "@4s 10.0.0.1 udp -> limit",
+		  "@5999ms 10.0.0.1 udp -> limit",
+		  "@6s 10.0.0.1 udp -> granted",
+	  } },
+	{ "fixed window: bytes",
+	  { FIXED("rate: 3000B/s") },
+	  {
+		  "10.0.0.1 udp len=1514 -> granted",
+		  "10.0.0.1 udp len=1514 -> limit",
+		  "10.0.0.1 udp len=1486 -> granted",
+		  "@1s 10.0.0.1 udp len=1514 -> granted",
+	  } },
+	{ "sliding window: no second burst at the edge",
+	  { SLIDING("rate: 10/s") },
+	  {
+		  "@900ms 10 x 10.0.0.1 udp -> granted",
+		  "@1s 10.0.0.1 udp -> limit",
+		  "@1500ms 6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+		  "@2s 6 x 10.0.0.1 udp -> 5 granted, 1 limit",
+	  } },
+	{ "sliding window: two idle windows and all is there again",
+	  { SLIDING("rate: 10/s") },
+	  {
+		  "11 x 10.0.0.1 udp -> 10 granted, 1 limit",
+		  "@2s 11 x 10.0.0.1 udp -> 10 granted, 1 limit",
+	  } },
+	{ "sliding log: exact over the trailing second",
+	  { LOG("rate: 5/s") },
+	  {
+		  "2 x 10.0.0.1 udp -> granted",
+		  "@400ms 4 x 10.0.0.1 udp -> 3 granted, 1 limit",
+		  "@999ms 10.0.0.1 udp -> limit",
+		  "@1s 3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "@1399ms 10.0.0.1 udp -> limit",
+		  "@1400ms 4 x 10.0.0.1 udp -> 3 granted, 1 limit",
+	  } },
+	{ "sliding log: 64, the most there is",
+	  { LOG("rate: 64/s") },
+	  {
+		  "65 x 10.0.0.1 udp -> 64 granted, 1 limit",
+		  "@1s 65 x 10.0.0.1 udp -> 64 granted, 1 limit",
+		  "@1500ms 10.0.0.1 udp -> limit",
+		  "@2s 65 x 10.0.0.1 udp -> 64 granted, 1 limit",
+	  } },
+	{ "sliding log: one",
+	  { LOG("rate: 1/min") },
+	  {
+		  "2 x 10.0.0.1 udp -> 1 granted, 1 limit",
+		  "@59999ms 10.0.0.1 udp -> limit",
+		  "@60s 2 x 10.0.0.1 udp -> 1 granted, 1 limit",
+	  } },
+	{ "each algorithm keeps its sources apart",
+	  { ALL("{algorithm: sliding-log, rate: 2/s}, {algorithm: fixed-window, rate: 3/s}, "
+		"{algorithm: sliding-window, rate: 3/s}") },
+	  {
+		  "3 x 10.0.0.1 udp -> 2 granted, 1 limit",
+		  "3 x 10.0.0.2 udp -> 2 granted, 1 limit",
+		  "3 x 2001:db8::1 udp -> 2 granted, 1 limit",
+	  } },
+	{ NULL },
+};
