@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Two CPUs at once: one budget for both, and refunds that lose nothing. */
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "counts.h"
+#include "row.h"
+#include "tap.h"
+
+enum race_size {
+	RACERS = 2,
+	ROUNDS = 200,
+};
+
+struct racer {
+	const struct rig *rig;
+	const struct frame_bytes *frame;
+	unsigned int cpu;
+	uint32_t packets;
+	pthread_barrier_t *start;
+	bool failed;
+};
+
+static void *race(void *argument)
+{
+	struct racer *racer = argument;
+	uint32_t verdict;
+
+	rig_pin_cpu(racer->cpu);
+	pthread_barrier_wait(racer->start);
+	racer->failed = rig_run(racer->rig, RIG_WEIR, racer->frame, racer->packets, &verdict);
+	return NULL;
+}
+
+/* The same frame on two CPUs at once. */
+static void run_race(const struct rig *rig, const struct frame_bytes *frame, uint32_t packets)
+{
+	pthread_barrier_t start;
+	pthread_t threads[RACERS];
+	struct racer racers[RACERS];
+
+	pthread_barrier_init(&start, NULL, RACERS);
+	for (unsigned int i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){ rig, frame, i, packets, &start, false };
+		if (pthread_create(&threads[i], NULL, race, &racers[i]))
+			tap_bail("a thread: %m");
+	}
+	for (unsigned int i = 0; i < RACERS; i++) {
+		pthread_join(threads[i], NULL);
+		if (racers[i].failed)
+			tap_bail("running on CPU %u", i);
+	}
+	pthread_barrier_destroy(&start);
+}
+
+static uint64_t granted(const struct rig *rig)
+{
+	return cell_read(rig, rig->image->policies[0].cells + CELL_POLICY_VERDICT).packets;
+}
+
+static void open_rig(struct rig *rig, const char *limits, const char *kind)
+{
+	struct message message = { 0 };
+	char policy[1024];
+
+	snprintf(policy, sizeof(policy),
+		 "services: {dns: [udp/53]}\n" ALL("%s") "table: {kind: %s, sources: 16k}\n",
+		 limits, kind);
+	if (rig_open(rig, policy, &message))
+		tap_bail("%s: %s", limits, message.text);
+}
+
+static void one_source(const char *limits, const char *kind, uint64_t least, uint64_t most)
+{
+	static struct frame_bytes frame;
+	struct rig rig;
+	uint64_t passed;
+
+	open_rig(&rig, limits, kind);
+	if (frame_build("10.0.0.1 udp/53", 0, &frame))
+		tap_bail("frame");
+	run_race(&rig, &frame, 500000);
+	passed = granted(&rig);
+	tap_note("%llu of 1000000 passed", (unsigned long long)passed);
+	tap_ok(passed >= least && passed <= most, "two CPUs on one source, %s: %s", kind, limits);
+	rig_close(&rig);
+}
+
+/*
+ * What both CPUs send is refused by the second limit when the first has been charged, now and
+ * then: the first must have lost exactly what passed.
+ */
+static bool refund_round(struct rig *rig, unsigned int source, unsigned int any, unsigned int dns)
+{
+	static struct frame_bytes query, other;
+	uint64_t before = granted(rig), queries, others;
+	uint32_t verdict;
+
+	if (frame_build("10.0.0.0+ udp/53", source, &query) ||
+	    frame_build("10.0.0.0+ udp/80", source, &other))
+		tap_bail("frame");
+	run_race(rig, &query, 500);
+	queries = granted(rig) - before;
+	if (rig_run(rig, RIG_WEIR, &other, 2 * any, &verdict))
+		tap_bail("running: %m");
+	others = granted(rig) - before - queries;
+	if (queries == dns && others == any - dns)
+		return true;
+	tap_note("source %u: %llu queries and %llu others passed, not %u and %u", source,
+		 (unsigned long long)queries, (unsigned long long)others, dns, any - dns);
+	return false;
+}
+
+static void refund(const char *limits, const char *kind)
+{
+	struct rig rig;
+	unsigned int good = 0;
+
+	open_rig(&rig, limits, kind);
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		good += refund_round(&rig, i, 60, 40);
+	tap_ok(good == ROUNDS, "refund under two CPUs, %s: %s", kind, limits);
+	rig_close(&rig);
+}
+
+static void refunds(const char *kind)
+{
+	refund("{rate: 1/hour, burst: 60}, {service: dns, rate: 1/hour, burst: 40}", kind);
+	refund("{service: dns, rate: 1/hour, burst: 40}, {rate: 1/hour, burst: 60}", kind);
+	refund("{algorithm: fixed-window, rate: 60/day}, "
+	       "{algorithm: fixed-window, service: dns, rate: 40/day}",
+	       kind);
+	refund("{algorithm: sliding-window, rate: 60/day}, "
+	       "{algorithm: sliding-window, service: dns, rate: 40/day}",
+	       kind);
+	refund("{algorithm: sliding-log, rate: 60/day}, "
+	       "{algorithm: sliding-log, service: dns, rate: 40/day}",
+	       kind);
+}
+
+static void one_budget(const char *kind)
+{
+	one_source("{rate: 1/hour, burst: 10000}", kind, 10000, 10000);
+	one_source("{rate: 1/hour, burst: 300000}", kind, 300000, 300000);
+	one_source("{rate: 1kB/s, burst: 420000B}", kind, 10000, 10000);
+	one_source("{algorithm: fixed-window, rate: 10000/day}", kind, 10000, 10000);
+	one_source("{algorithm: sliding-window, rate: 10000/day}", kind, 10000, 10000);
+	one_source("{algorithm: sliding-log, rate: 64/day}", kind, 64, 64);
+	one_source("{rate: 1/s, burst: 1000, ban: 1h}", kind, 1000, 1000);
+}
+
+int main(void)
+{
+	rig_prepare();
+	if (sysconf(_SC_NPROCESSORS_ONLN) < RACERS) {
+		tap_skip("there is one CPU", "two CPUs at once");
+		return tap_done();
+	}
+	one_budget("sets");
+	one_budget("hash");
+	one_source("{rate: 1/hour, burst: 10000}", "percpu", 20000, 20000);
+	/* Two CPUs may hold tokens they have drawn and not spent. */
+	one_source("{per: policy, rate: 1M/s, burst: 100k}", "sets", 90000, 100000);
+	one_source("{per: policy, rate: 1/hour, burst: 100}", "sets", 100, 100);
+	refunds("sets");
+	refunds("hash");
+	return tap_done();
+}
