@@ -2,8 +2,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "entries.h"
@@ -62,38 +64,60 @@ static uint64_t lost_in_all(const struct instance *instance)
 	return sum;
 }
 
-/*
- * `live` is one value that apply writes too: it is read, changed and written under the lock of
- * the instance, lest the other's change be lost. until 0 ends the lease.
- */
 static int lease_write(struct events *events, uint64_t until, bool first, struct message *message)
 {
 	uint32_t zero = 0;
 	struct live live;
+	int err = live_read(events->instance, &live);
+
+	if (err)
+		return message_set(message, err, "cannot read the map `live`: %s", strerror(-err));
+	if (first && live.watch_until_ns > kernel_now_ns()) {
+		message_set(message, -EBUSY, "another monitor or capture watches instance %s",
+			    events->instance->name);
+		return message_hint(message, -EBUSY,
+				    "end it; if it died, its lease ends within %u seconds",
+				    (unsigned int)(LEASE_NS / NS_PER_SEC));
+	}
+	live.watch_until_ns = until;
+	live.watch_interval_ns = events->interval_ns;
+	live.watch_burst = events->burst;
+	if (bpf_map_update_elem(events->live, &zero, &live, BPF_EXIST))
+		return message_set(message, -errno, "cannot write the map `live`: %s",
+				   strerror(errno));
+	events->until_ns = until;
+	return 0;
+}
+
+/*
+ * `live` is one value that apply writes too: it is read, changed and written under the lock of
+ * the instance, lest the other's change be lost. until 0 ends the lease.
+ */
+static int lease_change(struct events *events, uint64_t until, bool first, struct message *message)
+{
 	int lock = pins_lock(events->instance->path, message);
 	int err;
 
 	if (lock < 0)
 		return lock;
-	err = live_read(events->instance, &live);
-	if (err) {
-		message_set(message, err, "cannot read the map `live`: %s", strerror(-err));
-	} else if (first && live.watch_until_ns > kernel_now_ns()) {
-		err = message_set(message, -EBUSY, "another monitor or capture watches instance %s",
-				  events->instance->name);
-		message_hint(message, err, "end it; if it died, its lease ends within %u seconds",
-			     (unsigned int)(LEASE_NS / NS_PER_SEC));
-	} else {
-		live.watch_until_ns = until;
-		live.watch_interval_ns = events->interval_ns;
-		live.watch_burst = events->burst;
-		if (bpf_map_update_elem(events->live, &zero, &live, BPF_EXIST))
-			err = message_set(message, -errno, "cannot write the map `live`: %s",
-					  strerror(errno));
-	}
+	err = lease_write(events, until, first, message);
 	close(lock);
-	if (!err)
-		events->until_ns = until;
+	return err;
+}
+
+/* While an apply has the lock, events are still to be read: the next poll tries again. */
+static int lease_renew(struct events *events, uint64_t now, struct message *message)
+{
+	int lock = open(events->instance->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = 0;
+
+	if (lock < 0 || !pins_exists(events->instance->path, "live"))
+		err = message_set(message, -ENOENT, "instance %s was removed",
+				  events->instance->name);
+	else if (!flock(lock, LOCK_EX | LOCK_NB))
+		err = lease_write(events, now + LEASE_NS, false, message);
+	if (lock >= 0)
+		close(lock);
 	return err;
 }
 
@@ -124,7 +148,7 @@ static int events_start(struct events *events, struct message *message)
 		return message_set(message, -errno, "cannot map the ring of events: %s",
 				   strerror(errno));
 	events->opened_ns = kernel_now_ns();
-	return lease_write(events, events->opened_ns + LEASE_NS, true, message);
+	return lease_change(events, events->opened_ns + LEASE_NS, true, message);
 }
 
 int events_open(const struct instance *instance, uint32_t per_second, event_visit visit,
@@ -158,10 +182,7 @@ int events_poll(struct events *events, int timeout_ms, struct message *message)
 	int count, err;
 
 	if (now + RENEW_NS > events->until_ns) {
-		if (!pins_exists(events->instance->path, "live"))
-			return message_set(message, -ENOENT, "instance %s was removed",
-					   events->instance->name);
-		err = lease_write(events, now + LEASE_NS, false, message);
+		err = lease_renew(events, now, message);
 		if (err)
 			return err;
 	}
@@ -185,7 +206,7 @@ void events_close(struct events *events)
 	if (!events)
 		return;
 	if (events->until_ns)
-		lease_write(events, 0, false, NULL);
+		lease_change(events, 0, false, NULL);
 	ring_buffer__free(events->ring);
 	if (events->map >= 0)
 		close(events->map);

@@ -45,13 +45,25 @@ static int on_event(const struct event *event, void *context)
 	return watch->err || watch->seen == watch->plan->most;
 }
 
+/* Names follow an apply; an instance made anew has another ring. */
+static int follow(struct watch *watch, struct message *message)
+{
+	ino_t pins = watch->reader.pins;
+	int err = reader_refresh(&watch->reader, message);
+
+	if (!err && watch->reader.pins != pins)
+		err = message_set(message, -ENOENT, "instance %s was removed and made anew",
+				  watch->plan->instance);
+	return err;
+}
+
 static int watch_loop(struct watch *watch, struct events *events, struct message *message)
 {
 	uint64_t end = watch->plan->for_ns ? kernel_now_ns() + watch->plan->for_ns : UINT64_MAX;
 	int err = 0;
 
 	while (!err && !stop_asked && kernel_now_ns() < end) {
-		err = reader_refresh(&watch->reader, message);
+		err = follow(watch, message);
 		if (!err)
 			err = events_poll(events, WAIT_MS, message);
 		if (err == -EINTR)

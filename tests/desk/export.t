@@ -125,6 +125,12 @@ test_nobody_of_the_group_may_read() {
 	grep -qxF 'weir_packets_total{policy="everyone",verdict="drop",reason="limit"} 20' "$scratch/page"
 	same reasons "$(as_member "$BUILD/weir" stats -j | jq .totals.dropped.packets)" 24
 	as_member "$BUILD/weir" top -j --count 1 --interval 100ms | jq -e .sources[0] >/dev/null
+	as_member "$BUILD/weir" status | grep -q 'wan0 .* native'
+	as_member "$BUILD/weir" dump | grep -q 'name: everyone'
+	same source "$(as_member "$BUILD/weir" source list -j | jq -r '.sources[0].source')" 10.2.0.1
+	same shown "$(as_member "$BUILD/weir" source show 10.2.0.1 -j | jq '.limits[0].dropped')" 20
+	weir block 10.8.0.0/16
+	same explained "$(as_member "$BUILD/weir" explain 10.8.0.1 -j | jq -r .reason)" blocked
 	fails 1 as_member "$BUILD/weir" block 10.2.0.9
 	serve
 	same uid "$(awk '/^Uid/ { print $3 }' "/proc/$server/status")" 65534

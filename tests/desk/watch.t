@@ -101,6 +101,18 @@ test_a_block_entry_while_watched_is_not_lost() {
 	grep -q '10\.3\.0\.1:999 .*: blocked' "$scratch/out"
 }
 
+test_goes_on_while_another_weir_has_the_lock() {
+	five_an_hour
+	weir monitor --seconds 6 >"$scratch/out" &
+	local reader=$!
+	wait_until watched
+	flock /sys/fs/bpf/weir/default sleep 5 &
+	sleep 2.5
+	send_raw 3 "$(dns_frame 10.9.0.1)"
+	wait_until grep -q 'blocked bad' "$scratch/out"
+	wait "$reader"
+}
+
 # Each CPU sends at most so many events; what is not sent is counted.
 test_a_flood_is_sampled_within_bounds() {
 	five_an_hour
@@ -174,6 +186,18 @@ test_the_instance_goes_away() {
 	same status "$status" 1
 	said=$(cat "$scratch/said")
 	says 'default'
+}
+
+test_the_instance_is_made_anew() {
+	five_an_hour
+	weir monitor >"$scratch/out" 2>"$scratch/said" &
+	local reader=$! status=0
+	wait_until watched
+	weir detach --all
+	weir attach wan0
+	wait "$reader" || status=$?
+	same status "$status" 1
+	grep -qE 'made anew|not running|removed' "$scratch/said"
 }
 
 run_tests "$@"
