@@ -190,7 +190,7 @@ test_a_preview_tells_the_difference_and_who_would_be_refused() {
 	holds '.impact == {live: 2, refused: 1} and (.changes | length == 2)' \
 		apply --dry-run "$scratch/next.yaml"
 	same 'generation after it' "$(stats .generation)" 1
-	weir apply --dry-run "$scratch/policy.yaml" | grep -qx 'nothing would change'
+	weir apply --dry-run "$scratch/policy.yaml" | grep -x 'nothing would change' >/dev/null
 }
 
 test_observe_counts_and_passes() {
@@ -205,7 +205,7 @@ test_observe_counts_and_passes() {
 test_a_second_change_waits_for_the_confirmation_of_the_first() {
 	start
 	weir -q apply --confirm 20 "$scratch/policy.yaml"
-	weir status | grep -q 'weir confirm'
+	weir status | grep 'weir confirm' >/dev/null
 	fails 1 weir apply "$scratch/policy.yaml"
 	says 'not confirmed yet'
 	says 'weir confirm'
@@ -229,13 +229,13 @@ test_a_mark_without_its_keeper_is_cleared_away() {
 test_colours_only_where_they_are_welcome() {
 	start
 	! weir stats | grep $'\033' || return 1
-	weir --color always stats | grep -q $'\033'
-	script -qec 'weir stats' /dev/null </dev/null | grep -q $'\033'
+	weir --color always stats | grep $'\033' >/dev/null
+	script -qec 'weir stats' /dev/null </dev/null | grep $'\033' >/dev/null
 	! script -qec 'weir --color never stats' /dev/null </dev/null | grep $'\033' || return 1
 	! NO_COLOR=1 script -qec 'weir stats' /dev/null </dev/null | grep $'\033' || return 1
 	send_flood --source 10.8.0.1 --count 12345
-	script -qec 'weir stats' /dev/null </dev/null | grep -q '12.3k'
-	weir stats | grep -q 12345
+	script -qec 'weir stats' /dev/null </dev/null | grep '12.3k' >/dev/null
+	weir stats | grep 12345 >/dev/null
 }
 
 test_a_rollback_puts_entries_back_too() {
@@ -267,6 +267,22 @@ test_attach_with_an_impossible_interface_leaves_all_as_it_was() {
 	same 'attached' "$(weir status -j | jq -r '[.interfaces[].name] | join(" ")')" wan0
 	weir -q detach --all
 	fails 1 weir attach other0 --policy "$scratch/nosuch.yaml"
+	same 'what runs' "$(find /sys/fs/bpf/weir 2>/dev/null | wc -l)" 0
+}
+
+test_a_foreign_program_in_the_way_undoes_what_was_done_before_it() {
+	start
+	ip link add other0 type veth peer name other1
+	ip link add third0 type veth peer name third1
+	ip link set dev third0 xdp obj "$BUILD/netns/foreign.bpf.o" sec xdp
+	weir dump >"$scratch/before"
+	sed 's/burst: 20/burst: 5/' "$scratch/policy.yaml" >"$scratch/next.yaml"
+	fails 1 weir attach other0 third0 --policy "$scratch/next.yaml"
+	says 'third0'
+	diff "$scratch/before" <(weir dump)
+	same 'attached' "$(weir status -j | jq -r '[.interfaces[].name] | join(" ")')" wan0
+	weir -q detach --all
+	fails 1 weir attach other0 third0
 	same 'what runs' "$(find /sys/fs/bpf/weir 2>/dev/null | wc -l)" 0
 }
 
