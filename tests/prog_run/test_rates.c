@@ -23,17 +23,17 @@ struct load {
 
 static const struct load loads[] = {
 	{ "T05: 1 M packets/s under 10 M", "{rate: 1000000/s, burst: 500000}", "10.0.0.1 udp", 100,
-	  4000000, 500000, 1e-3, 1 },
-	{ "T05: 3 packets/s under 1 M", "{rate: 3/s, burst: 3}", "10.0.0.1 udp", 1000, 2000000, 3,
+	  1000000, 500000, 1e-3, 1 },
+	{ "T05: 3 packets/s under 1 M", "{rate: 3/s, burst: 3}", "10.0.0.1 udp", 1000, 1000000, 3,
 	  3e-9, 1 },
 	{ "T05: 7 M packets/s under 10 M, a token's time ends in no ns",
-	  "{rate: 7000000/s, burst: 700000}", "10.0.0.1 udp", 100, 4000000, 700000, 7e-3, 1 },
+	  "{rate: 7000000/s, burst: 70000}", "10.0.0.1 udp", 100, 1000000, 70000, 7e-3, 1 },
 	{ "T06: 700 MB/s under 10 GB/s", "{rate: 700MB/s, burst: 350MB}", "10.0.0.1 udp len=1514",
-	  151, 3000000, 350000000, 0.7, 1514 },
+	  151, 1000000, 350000000, 0.7, 1514 },
 	{ "T06: 100 Gbit/s under 30 GB/s", "{rate: 100gbit, burst: 12500000B}",
-	  "10.0.0.1 udp len=1514", 50, 2000000, 12500000, 12.5, 1514 },
+	  "10.0.0.1 udp len=1514", 50, 1000000, 12500000, 12.5, 1514 },
 	{ "T06: 8 kbit/s under 1 GB/s", "{rate: 8kbit/s, burst: 3000B}", "10.0.0.1 udp len=100",
-	  100, 2000000, 3000, 1e-6, 100 },
+	  100, 1000000, 3000, 1e-6, 100 },
 };
 
 static struct counter granted(const struct rig *rig)
