@@ -314,3 +314,13 @@ int rig_map(const struct rig *rig, enum map_index map)
 {
 	return rig->instance.maps[map];
 }
+
+uint32_t rig_policy_index(const struct rig *rig, uint32_t policy)
+{
+	uint32_t zero = 0;
+	struct live live;
+
+	if (bpf_map_lookup_elem(rig_map(rig, MAP_LIVE), &zero, &live))
+		tap_bail("live: %m");
+	return (live.generation & 1) * rig->room.policies + policy;
+}

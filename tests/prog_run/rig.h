@@ -62,6 +62,9 @@ void rig_record(struct rig *rig, uint32_t index, const struct frame_bytes *frame
 /* Judge records[0..count), count at most RECORDS. 0 or -errno. */
 int rig_replay(struct rig *rig, uint32_t count);
 
+/* Where the program finds the image's policy: in the half of the generation in force. */
+uint32_t rig_policy_index(const struct rig *rig, uint32_t policy);
+
 int rig_map(const struct rig *rig, enum map_index map);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "../../user/limiter.h"
 #include "states.h"
 #include "step.h"
-#include "tap.h"
 
 enum step_size {
 	WANTS_MOST = 8,
@@ -318,17 +317,6 @@ static int step_displaced(struct walk *walk, struct command *command, struct mes
 	return 0;
 }
 
-/* Where the program finds the image's policy: in the half of the generation in force. */
-static uint32_t policy_index(const struct rig *rig, uint32_t policy)
-{
-	uint32_t zero = 0;
-	struct live live;
-
-	if (bpf_map_lookup_elem(rig_map(rig, MAP_LIVE), &zero, &live))
-		tap_bail("live: %m");
-	return (live.generation & 1) * rig->room.policies + policy;
-}
-
 /* As `weir source forget` does it: in every limit of every policy. */
 static int step_forget(struct walk *walk, struct command *command, struct message *message)
 {
@@ -342,7 +330,7 @@ static int step_forget(struct walk *walk, struct command *command, struct messag
 		for (uint32_t l = 0; !error && l < policy->count; l++) {
 			struct maintain forget = { .op = MAINTAIN_FORGET, .limit = l };
 
-			forget.policy = policy_index(walk->rig, p);
+			forget.policy = rig_policy_index(walk->rig, p);
 			forget.key = limit_key(&policy->limits[l], &prefix);
 			error = instance_maintain(&walk->rig->instance, &forget);
 		}
