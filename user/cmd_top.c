@@ -29,7 +29,8 @@ struct feed {
 	struct snapshot before;
 	bool has_before;
 	unsigned int samples;
-	uint64_t cost_ns; /* of the last sample, on the CPU */
+	uint64_t interval_ns; /* between samples, as asked */
+	uint64_t cost_ns;     /* of the last sample, on the CPU */
 };
 
 static void feed_close(struct feed *feed)
@@ -39,11 +40,15 @@ static void feed_close(struct feed *feed)
 	reader_close(&feed->reader);
 }
 
-/* Counting live states reads the whole table once more, for a number that changes slowly. */
+/*
+ * Counting live states reads the whole table once more, for a number that changes slowly: where
+ * that is dear, it is not done at each sample.
+ */
 static int read_snapshot(struct feed *feed, struct snapshot *now, struct message *message)
 {
 	const struct running *running = &feed->reader.running;
-	bool live = feed->samples++ % LIVE_EVERY == 0;
+	bool cheap = feed->cost_ns * COST_SHARE < feed->interval_ns / 2;
+	bool live = feed->samples++ % LIVE_EVERY == 0 || cheap;
 	int err = snapshot_read(&running->instance, running->image, live, now, message);
 
 	if (!err && !live)
@@ -102,11 +107,11 @@ static int feed_read(struct feed *feed, const struct top_need *need, const struc
 }
 
 /* Being looked at must not become load: a large table is read less often than asked. */
-static uint64_t feed_next_ns(const struct feed *feed, uint64_t interval_ns)
+static uint64_t feed_next_ns(const struct feed *feed)
 {
 	uint64_t least = feed->cost_ns * COST_SHARE;
 
-	return kernel_now_ns() + (interval_ns > least ? interval_ns : least);
+	return kernel_now_ns() + (feed->interval_ns > least ? feed->interval_ns : least);
 }
 
 /* ---- JSON ---- */
@@ -123,7 +128,7 @@ static void wait_until(uint64_t time_ns)
 	}
 }
 
-static int stream(struct command *command, struct feed *feed, uint64_t interval_ns, uint64_t most,
+static int stream(struct command *command, struct feed *feed, uint64_t most,
 		  struct message *message)
 {
 	struct top_need need = { ORDER_DROPPED, SOURCES_JSON };
@@ -135,7 +140,7 @@ static int stream(struct command *command, struct feed *feed, uint64_t interval_
 	if (!err)
 		err = feed_read(feed, &need, NULL, &last, message);
 	for (uint64_t i = 0; !err && (!most || i < most); i++) {
-		wait_until(feed_next_ns(feed, interval_ns));
+		wait_until(feed_next_ns(feed));
 		if (stop_asked)
 			break;
 		err = feed_read(feed, &need, &last, &rates, message);
@@ -307,7 +312,7 @@ static int desk_loop(struct desk *desk, const char *instance, struct message *me
 	while (!err && !stop_asked) {
 		if (kernel_now_ns() >= desk->next_ns) {
 			err = desk_sample(desk, message);
-			desk->next_ns = feed_next_ns(&desk->feed, desk->top.interval_ns);
+			desk->next_ns = feed_next_ns(&desk->feed);
 		}
 		if (!err)
 			err = desk_draw(desk);
@@ -317,17 +322,16 @@ static int desk_loop(struct desk *desk, const char *instance, struct message *me
 	return err;
 }
 
-static int show(struct command *command, struct feed *feed, uint64_t interval_ns,
-		struct message *message)
+static int show(struct command *command, struct feed *feed, struct message *message)
 {
 	struct desk desk = { .feed = *feed, .color = command->color };
 	int err;
 
 	setlocale(LC_CTYPE, "");
 	desk.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	top_init(&desk.top, interval_ns);
+	top_init(&desk.top, feed->interval_ns);
 	err = desk_sample(&desk, message); /* what is wrong is said before the screen is taken */
-	desk.next_ns = feed_next_ns(&desk.feed, interval_ns);
+	desk.next_ns = feed_next_ns(&desk.feed);
 	if (!err) {
 		err = terminal_open(&desk.color);
 		if (!err)
@@ -343,11 +347,12 @@ static int show(struct command *command, struct feed *feed, uint64_t interval_ns
 int cmd_top(struct command *command, struct message *message)
 {
 	struct feed feed = { .reader = { .name = command->instance } };
-	uint64_t interval_ns, most;
+	uint64_t most;
 	int err = words_expect(command, 0, 0, message);
 
 	if (!err)
-		err = option_duration(command, OPT_INTERVAL, NS_PER_SEC, &interval_ns, message);
+		err = option_duration(command, OPT_INTERVAL, NS_PER_SEC, &feed.interval_ns,
+				      message);
 	if (!err)
 		err = option_count(command, OPT_COUNT, 0, &most, message);
 	if (err)
@@ -360,9 +365,9 @@ int cmd_top(struct command *command, struct message *message)
 	}
 	stop_on_signals();
 	if (command->json)
-		err = stream(command, &feed, interval_ns, most, message);
+		err = stream(command, &feed, most, message);
 	else
-		err = show(command, &feed, interval_ns, message);
+		err = show(command, &feed, message);
 	feed_close(&feed);
 	return err;
 }
