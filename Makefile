@@ -165,6 +165,29 @@ $(BUILD)/netns/%: tests/netns/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -I$(BUILD)/netns -o $@ $< -lbpf
 
+# What a packet costs, in ratios: tests/bench/README.md says how to read it. BENCH_QUICK=1 for a
+# short run, BENCH_ONLY=WORDS for the rows that hold them.
+BENCH := $(BUILD)/bench/bench
+BENCH_OBJ := $(patsubst tests/%.c,$(BUILD)/%.o,$(wildcard tests/bench/[!.]*.c))
+BENCH_OBJ := $(filter-out %.bpf.o,$(BENCH_OBJ))
+
+$(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c Makefile
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+
+$(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name bench_$* > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/bench/%.o: tests/bench/%.c | $(BUILD)/bench/driver.skel.h $(BUILD)/bench/reference.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -I$(BUILD)/bench -c -o $@ $<
+
+$(BENCH): $(BENCH_OBJ) $(BUILD)/libweir.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+bench: $(BENCH) $(BUILD)/weir $(TRAFFIC) $(BUILD)/bench/driver.bpf.o
+	BUILD=$(abspath $(BUILD)) tests/bench/run.sh
+
 # Each suite by itself, and all of them under one summary.
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
 NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(FRAMES) $(TRAFFIC)

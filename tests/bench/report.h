@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From times to the table, its ratios and the verdicts on the targets, as text
+ * and as JSON. Must not know how anything was measured.
+ */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "rows.h"
+#include "setup.h"
+
+enum report_size {
+	ROUNDS_MOST = 31,
+};
+
+/* What the rounds gave for one row. Times are of a packet on one CPU. */
+struct result {
+	const struct row *row;
+	double gross[ROUNDS_MOST]; /* the driver's own time included */
+	double net[ROUNDS_MOST];   /* less that of the driver in the same round */
+};
+
+struct report {
+	const struct result *results;
+	size_t count;
+	unsigned int rounds;
+	const struct made *made;
+	size_t made_count;
+};
+
+void report_text(const struct report *report, FILE *out);
+int report_json(const struct report *report, const char *path);
+
+#endif
