@@ -261,5 +261,23 @@ const struct row rows_parse[] = {
 		  "8100 10.0.0.1 udp len=1518 -> granted",
 		  "10.0.0.1 udp len=1514 -> limit",
 	  } },
+	{ "a frame of several buffers counts with all its bytes",
+	  { ALL("{rate: 1kB/s, burst: 20kB}") },
+	  {
+		  "2 x 10.0.0.1 udp len=9000 -> granted",
+		  "10.0.0.1 udp len=9000 -> limit",
+		  "10.0.0.1 udp len=2000 -> granted",
+		  "2 x 8100 2001:db8::1 tcp len=9000 -> granted",
+		  "2001:db8::1 tcp len=2001 -> limit",
+	  } },
+	{ "headers that lie in another buffer",
+	  { "services: {dns: [udp/53]}\n" ALL("{service: dns, rate: 1/hour, burst: 1}") },
+	  {
+		  "2001:db8::1 dstopt=255 dstopt=255 dstopt=255 udp/53 -> granted",
+		  "2001:db8::1 dstopt=255 dstopt=255 dstopt=255 udp/53 -> limit",
+		  "2001:db8::1 dstopt=255 dstopt=255 dstopt=255 udp/54 -> granted",
+		  "2001:db8::1 dstopt=255 dstopt=255 dstopt!255 udp/53 -> malformed",
+		  "2001:db8::1 dstopt=255 hbh=255 ah=250 routing=255 tcp/53 -> granted",
+	  } },
 	{ NULL },
 };

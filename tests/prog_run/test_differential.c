@@ -26,41 +26,49 @@ enum differential_size {
 static const struct {
 	const char *name;
 	const char *sources;
+	const char *wide;
 } kinds[] = {
-	{ "sets", "256k" },
-	{ "hash", "64k" },
-	{ "percpu", "64k" },
+	{ "sets", "512k", ", sources: 128k" },
+	{ "hash", "64k", "" },
+	{ "percpu", "64k", "" },
 };
 
 enum differential_kinds {
 	KINDS = sizeof(kinds) / sizeof(*kinds),
 };
 
-/* %1$s: the algorithm, %2$s: what only some algorithms take, %3$s and %4$s: the table. */
-#define POLICY                                                                          \
-	"services:\n"                                                                   \
-	"  dns: [udp/53, tcp/53]\n"                                                     \
-	"  resolver: {match: [udp/53], to: [192.0.2.53/32, '2001:db8:53::/48']}\n"      \
-	"  handshakes: [tcp/syn]\n"                                                     \
-	"  ping: [icmp/echo-request, icmpv6/echo-request]\n"                            \
-	"policies:\n"                                                                   \
-	"- name: everyone\n"                                                            \
-	"  sources: [0.0.0.0/0, '::/0']\n"                                              \
-	"  limits:\n"                                                                   \
-	"  - {name: all, algorithm: %1$s, rate: 40/s}\n"                                \
-	"  - {name: net, algorithm: %1$s, per: {ipv4: 24, ipv6: 48}, rate: 60/s}\n"     \
-	"  - {service: dns, algorithm: %1$s, rate: 13/s}\n"                             \
-	"  - {service: resolver, algorithm: %1$s, rate: 3/s}\n"                         \
-	"  - {service: handshakes, algorithm: %1$s, rate: 3/s, ban: 5s}\n"              \
-	"  - {service: ping, algorithm: %1$s, rate: 20/min, ban: 2min}\n"               \
-	"%2$s"                                                                          \
-	"- {name: staged, sources: [10.0.1.0/24, '2001:db8:1::/48'], mode: 25%%,\n"     \
-	"   limits: [{algorithm: %1$s, rate: 7/s}]}\n"                                  \
-	"- {name: watched, sources: [10.0.2.0/24], mode: observe,\n"                    \
-	"   limits: [{algorithm: %1$s, rate: 7/s, ban: 2s}]}\n"                         \
-	"- {name: partners, sources: [10.0.3.0/24, '2001:db8:3::/48'], action: pass}\n" \
-	"- {name: bad, sources: [10.0.4.0/24, '2001:db8:4::/48'], action: drop}\n"      \
-	"- {name: suspect, sources: [10.0.5.0/24], action: drop, mode: observe}\n"      \
+/* %1$s: the algorithm, %2$s: what only some algorithms take, %3$s and %4$s: the table,
+ * %5$s: what wide keys, two to a set, take of it. */
+#define POLICY                                                                            \
+	"services:\n"                                                                     \
+	"  dns: [udp/53, tcp/53]\n"                                                       \
+	"  resolver: {match: [udp/53], to: [192.0.2.53/32, '2001:db8:53::/48']}\n"        \
+	"  handshakes: [tcp/syn]\n"                                                       \
+	"  ping: [icmp/echo-request, icmpv6/echo-request]\n"                              \
+	"policies:\n"                                                                     \
+	"- name: everyone\n"                                                              \
+	"  sources: [0.0.0.0/0, '::/0']\n"                                                \
+	"  limits:\n"                                                                     \
+	"  - {name: all, algorithm: %1$s, rate: 40/s}\n"                                  \
+	"  - {name: net, algorithm: %1$s, per: {ipv4: 24, ipv6: 48}, rate: 60/s}\n"       \
+	"  - {name: host, algorithm: %1$s, per: {ipv4: 32, ipv6: 128}, rate: 35/s%5$s}\n" \
+	"  - {service: dns, algorithm: %1$s, rate: 13/s}\n"                               \
+	"  - {service: resolver, algorithm: %1$s, rate: 3/s}\n"                           \
+	"  - {service: handshakes, algorithm: %1$s, rate: 3/s, ban: 5s}\n"                \
+	"  - {service: ping, algorithm: %1$s, rate: 20/min, ban: 2min}\n"                 \
+	"%2$s"                                                                            \
+	"- {name: staged, sources: [10.0.1.0/24, '2001:db8:1::/48'], mode: 25%%,\n"       \
+	"   limits: [{algorithm: %1$s, rate: 7/s}]}\n"                                    \
+	"- {name: watched, sources: [10.0.2.0/24], mode: observe,\n"                      \
+	"   limits: [{algorithm: %1$s, rate: 7/s, ban: 2s}]}\n"                           \
+	"- {name: partners, sources: [10.0.3.0/24, '2001:db8:3::/48'], action: pass}\n"   \
+	"- {name: bad, sources: [10.0.4.0/24, '2001:db8:4::/48'], action: drop}\n"        \
+	"- {name: suspect, sources: [10.0.5.0/24], action: drop, mode: observe}\n"        \
+	"entries:\n"                                                                      \
+	"- {block: 10.0.6.0/24, for: 20s}\n"                                              \
+	"- {allow: 10.0.7.0/24, for: 40s}\n"                                              \
+	"- {block: 10.0.7.0/28, for: 30s}\n"                                              \
+	"- {block: '2001:db8:6::/48', for: 60s}\n"                                        \
 	"table: {kind: %3$s, sources: %4$s}\n"
 
 #define BYTES "  - {name: bytes, algorithm: %s, rate: 30kB/s}\n"
@@ -102,7 +110,23 @@ static void write_policy(char *to, size_t size, const struct algorithm_case *alg
 
 	if (algorithm->bytes)
 		snprintf(bytes, sizeof(bytes), BYTES, algorithm->name);
-	snprintf(to, size, POLICY, algorithm->name, bytes, kinds[kind].name, kinds[kind].sources);
+	snprintf(to, size, POLICY, algorithm->name, bytes, kinds[kind].name, kinds[kind].sources,
+		 kinds[kind].wide);
+}
+
+/* The limiter takes the entries out of the ruleset, the program by hand: both from now on. */
+static void set_entries(struct rig *rig)
+{
+	const struct ruleset *ruleset = rig->ruleset;
+	struct message message = { 0 };
+
+	for (size_t i = 0; i < ruleset->entry_count; i++) {
+		const struct entry_spec *entry = &ruleset->entries[i];
+
+		if (entry_set(&rig->instance, rig->image, &entry->prefix, entry->kind,
+			      rig->epoch_ns + entry->for_ns, NULL, "", &message))
+			tap_bail("%s", message.text);
+	}
 }
 
 static void trial_open(struct trial *trial, const struct algorithm_case *algorithm, uint64_t seed)
@@ -114,6 +138,7 @@ static void trial_open(struct trial *trial, const struct algorithm_case *algorit
 		write_policy(policy, sizeof(policy), algorithm, k);
 		if (rig_open(&trial->rigs[k], policy, &message))
 			tap_bail("%s, %s: %s", algorithm->name, kinds[k].name, message.text);
+		set_entries(&trial->rigs[k]);
 	}
 	if (limiter_new(trial->rigs[0].ruleset, rig_secret, &trial->limiter, &message))
 		tap_bail("%s: %s", algorithm->name, message.text);

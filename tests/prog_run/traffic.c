@@ -56,7 +56,7 @@ static const char *const shapes[] = {
 enum traffic_size {
 	SHAPES = sizeof(shapes) / sizeof(*shapes),
 	SHAPES_COMMON = SHAPES - 6,
-	SOURCES_HALVINGS = 10, /* 2^10 sources, half of the packets from the first few */
+	SOURCES_HALVINGS = 9, /* 2^9 sources, half of the packets from the first few */
 };
 
 struct shape {
@@ -116,7 +116,8 @@ static uint32_t pick_source(struct random *random)
 	return (bits >> 8) & ((1U << scale) - 1);
 }
 
-/* Sources lie in a few networks, 64 in each /24 and eight /64s in each /48. */
+/* Sources lie in a few networks, 64 in each /24, eight /64s in each /48 and two
+ * hosts in each /64. */
 static void put_source(struct traffic *traffic, struct shape *shape)
 {
 	uint32_t source = pick_source(&traffic->random);
@@ -125,7 +126,7 @@ static void put_source(struct traffic *traffic, struct shape *shape)
 
 	if (!shape->source)
 		return;
-	ipv6[15] = random_next(&traffic->random) >> 56;
+	ipv6[15] = random_below(&traffic->random, 2);
 	memcpy(shape->source, shape->ipv6 ? ipv6 : ipv4, shape->ipv6 ? 16 : 4);
 }
 
@@ -156,7 +157,7 @@ const struct frame_bytes *traffic_next(struct traffic *traffic, uint64_t *now_ns
 	struct shape *shape = &traffic->shapes[number];
 
 	put_source(traffic, shape);
-	pass_time(traffic);
 	*now_ns = traffic->now_ns;
+	pass_time(traffic);
 	return &shape->frame;
 }
