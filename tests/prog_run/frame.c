@@ -356,10 +356,8 @@ static const struct {
 	{ "synack", false, add_synack },   { "icmp", true, add_icmp },
 	{ "icmp6", true, add_icmp6 },	   { "proto", true, add_proto },
 	{ "l4", true, cut_header },	   { "len", true, pad_to },
-	{ "hop", true, set_hop },
-
-	{ "arp", false, add_arp },	   { "lldp", false, add_lldp },
-	{ "type", true, set_type },
+	{ "hop", true, set_hop },	   { "arp", false, add_arp },
+	{ "lldp", false, add_lldp },	   { "type", true, set_type },
 };
 
 static int add_named(struct builder *b, const char *word)
