@@ -107,6 +107,15 @@ static int hold_entries(struct rig *rig, enum map_index outer, enum map_index tr
 	return bpf_map_update_elem(rig_map(rig, outer), &slot, &rig->instance.maps[trie], 0);
 }
 
+/* For readers that look for a source where its hash says. */
+static int tell_secret(struct rig *rig)
+{
+	struct secret secret = { { rig_secret[0], rig_secret[1] } };
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(rig_map(rig, MAP_SECRET), &zero, &secret, 0);
+}
+
 /* An instance without pins: nothing of the system's is touched. */
 static int make_instance(struct rig *rig, struct message *message)
 {
@@ -128,6 +137,8 @@ static int make_instance(struct rig *rig, struct message *message)
 	error = hold_entries(rig, MAP_ENTRIES4, MAP_ENTRY_TRIE4);
 	if (!error)
 		error = hold_entries(rig, MAP_ENTRIES6, MAP_ENTRY_TRIE6);
+	if (!error)
+		error = tell_secret(rig);
 	return error ? message_set(message, error, "entries: %s", strerror(-error)) : 0;
 }
 

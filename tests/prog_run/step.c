@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../user/entry.h"
-#include "../../user/limiter.h"
+#include "../../user/forget.h"
 #include "states.h"
 #include "step.h"
 
@@ -317,34 +317,58 @@ static int step_displaced(struct walk *walk, struct command *command, struct mes
 	return 0;
 }
 
-/* As `weir source forget` does it: in every limit of every policy. */
 static int step_forget(struct walk *walk, struct command *command, struct message *message)
 {
-	const struct image *image = walk->rig->image;
 	struct prefix prefix;
+	size_t count;
 	int error = units_prefix(command->words[1], &prefix, message);
 
-	for (size_t p = 0; !error && p < image->policy_count; p++) {
-		const struct policy *policy = &image->policies[p].policy;
+	if (error)
+		return error;
+	error = forget_source(&walk->rig->instance, walk->rig->image, &prefix, &count);
+	return error ? message_set(message, error, "forget: %s", strerror(-error)) : 0;
+}
 
-		for (uint32_t l = 0; !error && l < policy->count; l++) {
-			struct maintain forget = { .op = MAINTAIN_FORGET, .limit = l };
+static bool is_limit(const struct source_state *state, const char *name)
+{
+	return state->policy && !strcmp(state->policy->specs[state->limit]->name, name);
+}
 
-			forget.policy = rig_policy_index(walk->rig, p);
-			forget.key = limit_key(&policy->limits[l], &prefix);
-			error = instance_maintain(&walk->rig->instance, &forget);
-		}
+/* "source ADDRESS LIMIT N passed M dropped", as `weir source show` has it. */
+static int step_source(struct walk *walk, struct command *command, struct message *message)
+{
+	struct source_state *list = NULL;
+	uint64_t passed = 0, dropped = 0;
+	struct prefix prefix;
+	size_t count = 0;
+	int error;
+
+	if (command->count < 6)
+		return -EINVAL;
+	error = units_prefix(command->words[1], &prefix, message);
+	if (!error)
+		error = sources_of(&walk->rig->instance, walk->rig->image, &prefix, &list, &count);
+	for (size_t i = 0; !error && i < count; i++) {
+		if (!is_limit(&list[i], command->words[2]))
+			continue;
+		passed += list[i].passed;
+		dropped += list[i].dropped;
 	}
-	return error;
+	free(list);
+	if (error || passed != strtoul(command->words[3], NULL, 10) ||
+	    dropped != strtoul(command->words[5], NULL, 10))
+		return message_set(message, -EINVAL, "%s: %lu passed, %lu dropped",
+				   command->words[1], passed, dropped);
+	return 0;
 }
 
 static const struct {
 	const char *name;
 	int (*run)(struct walk *walk, struct command *command, struct message *message);
 } commands[] = {
-	{ "block", step_block },   { "allow", step_allow },	    { "limit", step_limit },
-	{ "remove", step_remove }, { "forget", step_forget },	    { "apply", step_apply },
-	{ "states", step_states }, { "displaced", step_displaced },
+	{ "block", step_block },   { "allow", step_allow },   { "limit", step_limit },
+	{ "remove", step_remove }, { "forget", step_forget }, { "apply", step_apply },
+	{ "source", step_source }, { "states", step_states }, { "displaced", step_displaced },
 };
 
 /* "@TIME": the clock shows the row's start and so much. */

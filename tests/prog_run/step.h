@@ -7,6 +7,7 @@
  *   [@TIME] [N x] FRAME [every TIME] => [N] REASON..., ...                 in any order
  *   block PREFIX [for TIME]   allow PREFIX [for TIME]   limit PREFIX LIMIT-YAML [for TIME]
  *   remove PREFIX             forget ADDRESS            apply N [flush]: the row's Nth policy
+ *   source ADDRESS LIMIT N passed M dropped             what is remembered of a source
  *   states N: so many sources are remembered            displaced N: states that were displaced
  *
  * TIME after @ counts from the row's start. Without a number: all that are left; in a list of any
