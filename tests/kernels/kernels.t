@@ -12,7 +12,7 @@ series=(6.1 6.12)
 mkdir -p "$cache"
 
 boot() { # KERNEL INITRD LOG
-	timeout -k 5 "${GUEST_SECONDS:-240}" qemu-system-x86_64 -nodefaults -no-user-config \
+	timeout -k 5 "${GUEST_SECONDS:-600}" nice qemu-system-x86_64 -nodefaults -no-user-config \
 		-accel tcg,thread=multi -cpu max -M pc -smp 2 -m 512 -display none -no-reboot \
 		-serial "file:$3" -kernel "$1" -initrd "$2" \
 		-append "console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr quiet" </dev/null

@@ -146,14 +146,18 @@ static void run_kind(const char *kind, const char *only)
 	rig_close(&rig);
 }
 
+/* test_fixtures [ROW [TABLE]]: the rows with ROW in their name ("": all), on one table only. */
 int main(int argc, char **argv)
 {
+	static const char *const kinds[] = { "sets", "hash", "percpu" };
 	const char *only = argc > 1 ? argv[1] : NULL;
+	const char *kind = argc > 2 ? argv[2] : NULL;
 
 	rig_prepare();
-	run_kind("sets", only);
-	run_kind("hash", only);
-	run_kind("percpu", only);
-	each_row(NULL, NULL, only);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!kind || !strcmp(kind, kinds[i]))
+			run_kind(kinds[i], only);
+	if (!kind)
+		each_row(NULL, NULL, only);
 	return tap_done();
 }
