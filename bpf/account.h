@@ -27,8 +27,6 @@ struct desk {
 	struct packet packet;
 	struct charge charge;
 	struct judgement judgement;
-	__u32 lens; /* key lengths that charge.key was made with */
-	__u32 pad;
 };
 
 struct {
@@ -37,8 +35,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct desk);
 } desks SEC(".maps");
-
-#define NO_LENS (~0U)
 
 static __always_inline __u64 source_hash(const struct key *key)
 {
@@ -53,21 +49,24 @@ static __always_inline struct key source_key(const struct packet *packet, __u32 
 	return key_ipv6(packet->source, ipv6_len);
 }
 
-/* Limits with the same key lengths share key and hash. */
+/*
+ * The hash is that of the key the CPU charged last, if the key is the same: from one limit to the
+ * next, and from one packet of a flooding source to the next.
+ */
 static __always_inline void charge_key(struct desk *desk, const struct limit *limit)
 {
-	__u32 lens = limit->flags & LIMIT_SHARED ? 0xffff : limit->ipv4_len << 8 | limit->ipv6_len;
+	struct charge *charge = &desk->charge;
+	struct key key;
 
-	if (lens == desk->lens)
+	if (limit->flags & LIMIT_SHARED)
+		key = key_shared();
+	else
+		key = source_key(&desk->packet, limit->ipv4_len, limit->ipv6_len);
+	if (key.hi == charge->key.hi && key.lo == charge->key.lo &&
+	    key.family == charge->key.family)
 		return;
-	desk->lens = lens;
-	if (limit->flags & LIMIT_SHARED) {
-		desk->charge.key = key_shared();
-		desk->charge.hash = 0;
-		return;
-	}
-	desk->charge.key = source_key(&desk->packet, limit->ipv4_len, limit->ipv6_len);
-	desk->charge.hash = source_hash(&desk->charge.key);
+	charge->key = key;
+	charge->hash = limit->flags & LIMIT_SHARED ? 0 : source_hash(&key);
 }
 
 /* The limit at `i` if it concerns the packet; the charge is then made for it. */

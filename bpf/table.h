@@ -115,6 +115,22 @@ static __always_inline __u32 set_find(const struct set *set, const struct limit 
 	return LOWEST_BIT >> (4 * hits) & 7;
 }
 
+/* Where in hot.key the key of a way begins. */
+static __always_inline __u32 set_key_at(const struct limit *limit, __u32 way)
+{
+	return (limit->flags & LIMIT_WIDE ? 2 * way : way) & (SET_WAYS - 1);
+}
+
+static __always_inline int set_holds(const struct set *set, const struct limit *limit, __u32 way,
+				     const struct key *key)
+{
+	__u32 at = set_key_at(limit, way);
+
+	return READ_ONCE(set->hot.key[at]) == key->hi &&
+	       (!(limit->flags & LIMIT_WIDE) ||
+		READ_ONCE(set->hot.key[(at + 1) & (SET_WAYS - 1)]) == key->lo);
+}
+
 /* The way that is cheapest to forget. */
 static __always_inline __u32 set_cheapest(const struct set *set, const struct limit *limit)
 {
@@ -222,7 +238,7 @@ static __always_inline void tally_drop(struct set *set, __u32 index, __u32 way,
 	slot->key = charge->key;
 	slot->set = index;
 	slot->way = way;
-	slot->key_at = limit->flags & LIMIT_WIDE ? 2 * way : way;
+	slot->key_at = set_key_at(limit, way);
 	slot->count = 1;
 	slot->missed = 0;
 }
@@ -261,7 +277,7 @@ static __always_inline int sets_look(const struct limit *limit, const struct cha
 		return sets_look_miss(set, limit, charge);
 	outcome = word_outcome(limit, READ_ONCE(set->hot.word[way]), charge);
 	barrier();
-	if (outcome == OUTCOME_OPEN || set_find(set, limit, &charge->key) != way)
+	if (outcome == OUTCOME_OPEN || !set_holds(set, limit, way, &charge->key))
 		return OUTCOME_OPEN;
 	tally_drop(set, index, way, limit, charge);
 	return outcome;

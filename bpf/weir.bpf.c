@@ -140,7 +140,6 @@ static __always_inline struct verdict limit_policy(const struct policy *policy, 
 	__u32 asks = policy->services ? services_of(policy, &desk->packet) : 0;
 
 	desk->charge.now = now;
-	desk->lens = NO_LENS;
 	account_packet(policy, desk, asks);
 	if (desk->judgement.outcome == OUTCOME_GRANTED)
 		return pass_as(REASON_GRANTED, policy->cells + CELL_POLICY_VERDICT);
