@@ -25,6 +25,9 @@ enum abi_size {
 	RULES_CHUNK = 4096, /* bytes of the policy text in one element of `rules` */
 };
 
+/* The time is not later than the coarse clock's and this: two ticks of CONFIG_HZ=100. */
+#define CLOCK_LAG_NS 20000000ULL
+
 enum algorithm {
 	ALGO_TOKEN_BUCKET,
 	ALGO_FIXED_WINDOW,
@@ -109,6 +112,7 @@ enum limit_flag {
 	LIMIT_LENIENT = 2, /* on_full: a newcomer starts full */
 	LIMIT_SHARED = 4,  /* per: policy or instance; one state, whatever the source */
 	LIMIT_WIDE = 8,	   /* keys of 128 bits, SET_WAYS_WIDE states in a set */
+	LIMIT_COARSE = 16, /* its refusals can mostly be told by the coarse clock */
 };
 
 /* A limit as the program reads it. All divisions were done in user space. */

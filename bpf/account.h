@@ -9,6 +9,7 @@
 #ifndef WEIR_ACCOUNT_H
 #define WEIR_ACCOUNT_H
 
+#include "clock.h"
 #include "credit.h"
 #include "parse.h"
 
@@ -137,13 +138,28 @@ __noinline int look_at_further(const struct policy *policy, struct desk *desk, _
 }
 
 /*
- * Fills desk->judgement; desk->charge.now is set. The first limit, which ends most refusals, is
- * looked at without a call.
+ * The first limit, which ends most refusals, is looked at without a call; where its refusals last,
+ * by the coarse clock first, at the latest it may be: what is refused then is refused now. Only
+ * the first, as the first to refuse is the one that counts, and may begin a ban.
  */
+static __always_inline int look_at_first(const struct policy *policy, struct desk *desk,
+					 __u32 services)
+{
+	int look = policy->limits[0].flags & LIMIT_COARSE ? 0 : 1;
+	int outcome = OUTCOME_OPEN;
+
+	for (; look < 2 && outcome == OUTCOME_OPEN; look++) {
+		desk->charge.now = look ? WEIR_CLOCK() : WEIR_CLOCK_COARSE() + CLOCK_LAG_NS;
+		outcome = look_at(policy, desk, services, 0);
+	}
+	return outcome;
+}
+
+/* Fills desk->judgement. */
 static __always_inline void account_packet(const struct policy *policy, struct desk *desk,
 					   __u32 services)
 {
-	int outcome = policy->count ? look_at(policy, desk, services, 0) : OUTCOME_OPEN;
+	int outcome = look_at_first(policy, desk, services);
 	__u32 i = 0;
 
 	while (outcome == OUTCOME_OPEN && ++i < LIMITS_MAX && i < policy->count)

@@ -6,6 +6,7 @@
 #ifndef WEIR_CLASSIFY_H
 #define WEIR_CLASSIFY_H
 
+#include "clock.h"
 #include "maps.h"
 #include "parse.h"
 
@@ -76,18 +77,31 @@ static __always_inline const struct entry *entry_upto(const struct packet *packe
 	return lookup6(&entries6, 0, packet->source, len);
 }
 
+/* Exact to the packet, but the precise clock is read near the end only. */
+static __always_inline int entry_is_over(const struct entry *entry)
+{
+	__u64 coarse;
+
+	if (!entry->expires_ns)
+		return 0;
+	coarse = WEIR_CLOCK_COARSE();
+	if (entry->expires_ns > coarse + CLOCK_LAG_NS)
+		return 0;
+	return entry->expires_ns <= coarse || entry->expires_ns <= WEIR_CLOCK();
+}
+
 /*
  * The longest entry that has not expired. One that has is there until it is pruned: the look
  * goes on among shorter ones. User space lets at most ENTRY_NEST entries cover one address.
  */
-static __always_inline const struct entry *entry_of(const struct packet *packet, __u64 now)
+static __always_inline const struct entry *entry_of(const struct packet *packet)
 {
 	__u32 len = packet->family == 4 ? 32 : 128;
 
 	for (int i = 0; i < ENTRY_NEST; i++) {
 		const struct entry *entry = entry_upto(packet, len);
 
-		if (!entry || !entry->expires_ns || entry->expires_ns > now)
+		if (!entry || !entry_is_over(entry))
 			return entry;
 		if (!entry->len)
 			return NULL;
@@ -97,14 +111,13 @@ static __always_inline const struct entry *entry_of(const struct packet *packet,
 }
 
 /* An entry outranks a policy whose prefix is the same or shorter. */
-__noinline int outrank(const struct packet *packet, __u64 now, __u32 policy_len,
-		       struct ruling *ruling)
+__noinline int outrank(const struct packet *packet, __u32 policy_len, struct ruling *ruling)
 {
 	const struct entry *entry;
 
 	if (!packet || !ruling)
 		return 0;
-	entry = entry_of(packet, now);
+	entry = entry_of(packet);
 	if (!entry || policy_len > entry->len)
 		return 0;
 	ruling->entry = entry->kind;
@@ -112,13 +125,13 @@ __noinline int outrank(const struct packet *packet, __u64 now, __u32 policy_len,
 	return 0;
 }
 
-static __always_inline struct ruling ruling_of(const struct packet *packet, int entries, __u64 now)
+static __always_inline struct ruling ruling_of(const struct packet *packet, int entries)
 {
 	const struct prefix_match match = policy_of(packet);
 	struct ruling ruling = { 0, match.policy };
 
 	if (entries)
-		outrank(packet, now, match.len, &ruling);
+		outrank(packet, match.len, &ruling);
 	return ruling;
 }
 

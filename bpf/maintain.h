@@ -7,6 +7,7 @@
 #ifndef WEIR_MAINTAIN_H
 #define WEIR_MAINTAIN_H
 
+#include "clock.h"
 #include "table.h"
 
 static __always_inline void set_forget_way(struct set *set, __u32 way)

@@ -67,7 +67,7 @@ __noinline int watch_drop(struct xdp_md *ctx, const struct live *config, const s
 {
 	struct event *event;
 
-	if (!config || !drop)
+	if (!config || !drop || config->watch_until_ns <= drop->time_ns)
 		return 0;
 	event = watch_admits(config, drop->time_ns)
 			? bpf_ringbuf_reserve(&events, sizeof(*event), 0)

@@ -9,10 +9,7 @@
 
 #include "maps.h"
 
-/* Monotonic time, read once a packet. The tests put a clock of their own here. */
-#ifndef WEIR_CLOCK
-#define WEIR_CLOCK() bpf_ktime_get_ns()
-#endif
+#include "clock.h"
 
 #define PARSE_FRAME	  struct xdp_md
 #define PARSE_STEP	  __noinline
@@ -134,23 +131,20 @@ static __always_inline struct verdict drop_policy(const struct policy *policy,
 	return verdict;
 }
 
-static __always_inline struct verdict limit_policy(const struct policy *policy, struct desk *desk,
-						   __u64 now)
+static __always_inline struct verdict limit_policy(const struct policy *policy, struct desk *desk)
 {
 	__u32 asks = policy->services ? services_of(policy, &desk->packet) : 0;
 
-	desk->charge.now = now;
 	account_packet(policy, desk, asks);
 	if (desk->judgement.outcome == OUTCOME_GRANTED)
 		return pass_as(REASON_GRANTED, policy->cells + CELL_POLICY_VERDICT);
 	return refused_by(policy, &desk->packet, desk->judgement);
 }
 
-static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config,
-					       __u64 now)
+static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config)
 {
 	const struct packet *packet = &desk->packet;
-	struct ruling ruling = ruling_of(packet, config->entries != 0, now);
+	struct ruling ruling = ruling_of(packet, config->entries != 0);
 	const struct policy *policy;
 	struct verdict verdict;
 
@@ -169,17 +163,17 @@ static __always_inline struct verdict judge_ip(struct desk *desk, const struct l
 		verdict = drop_policy(policy, packet);
 		break;
 	default:
-		verdict = limit_policy(policy, desk, now);
+		verdict = limit_policy(policy, desk);
 	}
 	verdict.policy = ruling.policy;
 	return verdict;
 }
 
 static __always_inline void watch(struct xdp_md *ctx, const struct live *config,
-				  const struct verdict *verdict, __u32 length, __u64 now)
+				  const struct verdict *verdict, __u32 length)
 {
 	struct drop drop = {
-		.time_ns = now,
+		.time_ns = WEIR_CLOCK(),
 		.length = length,
 		.policy = verdict->policy,
 		.reason = verdict->reason,
@@ -197,7 +191,6 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 	struct packet *packet;
 	struct desk *desk;
 	__u32 zero = 0;
-	__u64 now;
 
 	config = bpf_map_lookup_elem(&live, &zero);
 	desk = bpf_map_lookup_elem(&desks, &zero);
@@ -205,7 +198,6 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 		return XDP_PASS;
 	packet = &desk->packet;
 	*packet = (struct packet){};
-	now = WEIR_CLOCK();
 	switch (parse(ctx, packet)) {
 	case PACKET_NOT_IP:
 		verdict = pass_as(REASON_NOT_IP, CELL_NOT_IP);
@@ -218,11 +210,11 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 		verdict.drop = !config->malformed_pass;
 		break;
 	default:
-		verdict = judge_ip(desk, config, now);
+		verdict = judge_ip(desk, config);
 	}
 	count(verdict.cell, packet->length);
-	if ((verdict.drop || verdict.observed) && config->watch_until_ns > now)
-		watch(ctx, config, &verdict, packet->length, now);
+	if ((verdict.drop || verdict.observed) && config->watch_until_ns)
+		watch(ctx, config, &verdict, packet->length);
 	return verdict.drop ? XDP_DROP : XDP_PASS;
 }
 

@@ -467,10 +467,8 @@ static int carry_services(const struct room *room, const struct prefix *at, stru
 		}
 		mask |= 1U << index;
 	}
-	policy->services = mask;
 	policy->limits[0].services = mask;
-	policy->services_anywhere = mask & room->images[1]->services_any;
-	policy->flags = mask & ~room->images[1]->services_any ? POLICY_TO : 0;
+	policy_sum_limits(policy, room->images[1]->services_any);
 	return 0;
 }
 

@@ -91,6 +91,12 @@ void image_free(struct image *image);
 void limit_compile(const struct limit_spec *spec, const struct allocation *own, bool lenient,
 		   bool wide, unsigned int cpus, struct limit *limit);
 
+/*
+ * Fill what a policy says of its limits together: services, services_anywhere, flags. `anywhere`:
+ * the mask of services without destination prefixes.
+ */
+void policy_sum_limits(struct policy *policy, uint32_t anywhere);
+
 /* The policy a source address falls under by the file alone: index, or -1. `len` may be NULL. */
 int image_match(const struct image *image, const struct prefix *address, uint8_t *len);
 

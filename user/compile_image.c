@@ -216,12 +216,9 @@ void image_finish(struct image *image, unsigned int cpus)
 		policy->enforced = ruleset->policies[i].enforced;
 		policy->ipv4_len = ruleset->ipv4_len;
 		policy->ipv6_len = ruleset->ipv6_len;
-		for (uint32_t j = 0; j < policy->count; j++) {
+		for (uint32_t j = 0; j < policy->count; j++)
 			limit_compile(own->specs[j], &own->limits[j], ruleset->lenient,
 				      own->limits[j].wide, cpus, &policy->limits[j]);
-			policy->services |= policy->limits[j].services;
-		}
-		policy->services_anywhere = policy->services & image->services_any;
-		policy->flags = policy->services & ~image->services_any ? POLICY_TO : 0;
+		policy_sum_limits(policy, image->services_any);
 	}
 }

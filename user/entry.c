@@ -267,7 +267,5 @@ void entry_compile(const struct entry_spec *entry, const struct image *image, st
 		.ipv6_len = ruleset->ipv6_len,
 	};
 	limit_compile(limit, &own, ruleset->lenient, wide, 1, &policy->limits[0]);
-	policy->services = policy->limits[0].services;
-	policy->services_anywhere = policy->services & image->services_any;
-	policy->flags = policy->services & ~image->services_any ? POLICY_TO : 0;
+	policy_sum_limits(policy, image->services_any);
 }
