@@ -150,7 +150,7 @@ static __always_inline int look_at_first(const struct policy *policy, struct des
 
 	for (; look < 2 && outcome == OUTCOME_OPEN; look++) {
 		desk->charge.now = look ? WEIR_CLOCK() : WEIR_CLOCK_COARSE() + CLOCK_LAG_NS;
-		outcome = look_at(policy, desk, services, 0);
+		outcome = policy->count ? look_at(policy, desk, services, 0) : OUTCOME_OPEN;
 	}
 	return outcome;
 }
