@@ -9,15 +9,13 @@
 #include <linux/types.h>
 
 enum record_size {
-	RECORDS = 8192,	      /* in one run */
-	RECORD_FRAME = 128,   /* bytes stored of a frame; the rest of it is whatever was there */
-	RECORD_LENGTH = 2000, /* of the longest frame */
+	RECORDS = 8192,	    /* in one run */
+	RECORD_FRAME = 128, /* bytes stored of a frame; the rest of it is whatever was there */
 };
 
 struct test_time {
 	__u64 now_ns;
 	__u64 step_ns; /* `paced` adds it before each packet */
-	__u64 tick_ns; /* the coarse clock stands still that long; not 0 */
 	__u64 cursor;  /* the next record */
 };
 

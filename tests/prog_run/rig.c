@@ -157,7 +157,6 @@ static void start_clock(struct rig *rig)
 {
 	rig->epoch_ns = EPOCH_NS;
 	rig->time->now_ns = rig->epoch_ns;
-	rig->time->tick_ns = 4000000;
 	shared_time = rig->time;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Every row of the fixture table, with each kind of table. An argument: only rows it occurs in. */
+/* Every row of the fixture table, with each kind of table. */
 #include <stdio.h>
 #include <string.h>
 
