@@ -16,6 +16,7 @@ enum record_size {
 struct test_time {
 	__u64 now_ns;
 	__u64 step_ns; /* `paced` adds it before each packet */
+	__u64 tick_ns; /* the coarse clock stands still that long; not 0 */
 	__u64 cursor;  /* the next record */
 };
 

@@ -18,6 +18,9 @@
 /* Where the clock of a rig starts: at midnight, long after zero. */
 #define EPOCH_NS (1000 * 86400 * NS_PER_SEC)
 
+/* The coarse clock's, as with CONFIG_HZ=100. */
+#define TICK_NS 10000000
+
 const uint64_t rig_secret[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
 
 void rig_pin_cpu(unsigned int cpu)
@@ -157,6 +160,7 @@ static void start_clock(struct rig *rig)
 {
 	rig->epoch_ns = EPOCH_NS;
 	rig->time->now_ns = rig->epoch_ns;
+	rig->time->tick_ns = TICK_NS;
 	shared_time = rig->time;
 }
 
