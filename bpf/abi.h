@@ -371,6 +371,7 @@ enum maintain_op {
 	MAINTAIN_FORGET, /* the state of one key */
 	MAINTAIN_CLAMP,	 /* in sets [first, first + count): no debt beyond the burst */
 	MAINTAIN_CLEAR,	 /* in sets [first, first + count): forget all */
+	MAINTAIN_CHARGE, /* the state of one key: what its source used on another node */
 };
 
 struct maintain {
@@ -381,6 +382,8 @@ struct maintain {
 	__u32 count; /* at most MAINTAIN_MOST */
 	__u32 done;  /* out: states changed */
 	struct key key;
+	__u64 cost;    /* charge: tokens. Out: first, count are the state's set and way */
+	__u64 debt_ns; /* charge: how far a bucket may owe beyond its burst, at most 2^62 */
 };
 
 enum maintain_size {
@@ -402,6 +405,6 @@ _Static_assert(sizeof(struct credit) == 16, "credit");
 _Static_assert(sizeof(struct live) == 32, "live");
 _Static_assert(sizeof(struct meta) == 48 + 2 * INSTANCE_NAME, "meta");
 _Static_assert(sizeof(struct event) == 32 + EVENT_BYTES, "event");
-_Static_assert(sizeof(struct maintain) == 48, "maintain");
+_Static_assert(sizeof(struct maintain) == 64, "maintain");
 
 #endif

@@ -270,6 +270,75 @@ ALGO_INLINE void state_give_back(const struct limit *limit, struct state *state,
 	}
 }
 
+/*
+ * Tokens that were granted elsewhere. The bucket may owe beyond its burst, up to debt_ns: what
+ * several nodes gave out before they heard of each other is paid back before more is granted.
+ */
+ALGO_INLINE int bucket_charge(const struct limit *limit, struct state *state, __u64 now, __u64 cost,
+			      __u64 debt_ns)
+{
+	__u64 most = limit->burst_ns + debt_ns;
+	struct ns_frac full = { state->word, state->extra };
+	struct ns_frac latest = { now + most, limit->burst_frac };
+
+	if (latest.ns >= STATE_BANNED)
+		latest = (struct ns_frac){ STATE_BANNED - 1, 0 };
+	if (full.ns < now)
+		full = (struct ns_frac){ now, 0 };
+	if (!ns_frac_after(latest, full))
+		return 0;
+	if (limit->interval_ns && cost > most / limit->interval_ns)
+		full = latest;
+	else
+		full = ns_frac_add(full, token_time(limit, cost));
+	if (ns_frac_after(full, latest))
+		full = latest;
+	state->word = full.ns;
+	state->extra = full.frac;
+	return 1;
+}
+
+/* What is over the quota is worth what it says: in a sliding window it counts on in the next. */
+ALGO_INLINE int window_charge(const struct limit *limit, struct state *state, __u64 now, __u64 cost)
+{
+	struct window window = window_at(limit, state, now);
+	__u64 current = window.current + cost;
+
+	if (current > 0xffffffff)
+		current = 0xffffffff;
+	if (!current)
+		return 0;
+	state->word = window.number << 32 | current;
+	state->extra = (__u32)window.previous;
+	return 1;
+}
+
+/*
+ * Charge what cannot be refused any more. cost below 2^32, debt_ns at most 2^62. Returns 0 and the
+ * state untouched where there is nothing to say: under a ban, to a bucket that owes all it may,
+ * and to a log, which would need the time of each packet.
+ */
+ALGO_INLINE int state_charge(const struct limit *limit, struct state *state, __u64 now, __u64 cost,
+			     __u64 debt_ns)
+{
+	struct state next = *state;
+	int changed = 0;
+
+	if (state_banned(state->word, now) || limit->algorithm == ALGO_SLIDING_LOG)
+		return 0;
+	if (next.word & STATE_BANNED) {
+		next.word = 0;
+		next.extra = 0;
+	}
+	if (limit->algorithm == ALGO_TOKEN_BUCKET)
+		changed = bucket_charge(limit, &next, now, cost, debt_ns);
+	else
+		changed = window_charge(limit, &next, now, cost);
+	if (changed)
+		*state = next;
+	return changed;
+}
+
 ALGO_INLINE void state_ban(const struct limit *limit, struct state *state, __u64 now)
 {
 	state->word = STATE_BANNED | (now + limit->ban_ns);

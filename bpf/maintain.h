@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * States changed on behalf of user space, under their lock, while packets
- * flow: forget one source, clamp debts to a smaller burst, clear a slice.
+ * flow: forget one source, clamp debts to a smaller burst, clear a slice, charge
+ * what a source used on another node.
  * Table `sets` only; the kernel's hashes are changed by map updates.
  */
 #ifndef WEIR_MAINTAIN_H
@@ -41,6 +42,63 @@ static __always_inline __u32 maintain_forget(const struct limit *limit, const st
 	}
 	bpf_spin_unlock(&set->lock);
 	return way < SET_WAYS;
+}
+
+/* Under the lock: a newcomer displaces by the rule for packets, see set_take_miss. */
+static __always_inline __u32 set_charge_miss(struct set *set, __u32 way, const struct limit *limit,
+					     const struct charge *charge, __u64 debt_ns, int live)
+{
+	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+
+	if (!newcomer_state(limit, &state, NULL, live, charge->now) ||
+	    !state_charge(limit, &state, charge->now, charge->cost, debt_ns))
+		return 0;
+	set_write_newcomer(set, way, limit, &charge->key, &state);
+	return 1;
+}
+
+static __always_inline __u32 set_charge_hit(struct set *set, __u32 way, const struct limit *limit,
+					    const struct charge *charge, __u64 debt_ns)
+{
+	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+	__u32 done = state_charge(limit, &state, charge->now, charge->cost, debt_ns);
+
+	set->hot.word[way] = state.word;
+	set->cold.extra[way] = state.extra;
+	return done;
+}
+
+static __always_inline __u32 maintain_charge(const struct limit *limit, struct maintain *command,
+					     __u64 now)
+{
+	struct charge charge = { .key = command->key, .now = now, .cost = command->cost };
+	__u64 debt_ns = command->debt_ns;
+	__u32 index, way, done;
+	struct set *set;
+	int live = 0;
+
+	if (charge.cost > 0xffffffff || debt_ns > 1ULL << 62)
+		return 0;
+	charge.hash = key_hash(&charge.key, secret0, secret1);
+	index = set_index(limit, &charge);
+	set = bpf_map_lookup_elem(&sets, &index);
+	if (!set || limit->flags & LIMIT_SHARED || limit->algorithm == ALGO_SLIDING_LOG)
+		return 0;
+	bpf_spin_lock(&set->lock);
+	way = set_find(set, limit, &charge.key);
+	if (way < SET_WAYS) {
+		done = set_charge_hit(set, way, limit, &charge, debt_ns);
+	} else {
+		way = set_cheapest(set, limit) & (SET_WAYS - 1);
+		live = state_live(limit, set->hot.word[way], now);
+		done = set_charge_miss(set, way, limit, &charge, debt_ns, live);
+	}
+	bpf_spin_unlock(&set->lock);
+	if (live && done)
+		count(limit->cells + CELL_LIMIT_DISPLACED, 0);
+	command->first = index;
+	command->count = way;
+	return done;
 }
 
 /* A debt beyond the burst comes from a larger burst of before; the balance is then 0. */
@@ -129,6 +187,10 @@ static __always_inline int maintain_run(struct maintain *command)
 		struct key key = command->key;
 
 		command->done = maintain_forget(sweep.limit, &key);
+		return XDP_PASS;
+	}
+	if (command->op == MAINTAIN_CHARGE) {
+		command->done = maintain_charge(sweep.limit, command, sweep.now);
 		return XDP_PASS;
 	}
 	bpf_loop(command->count, sweep_set, &sweep, 0);

@@ -36,6 +36,8 @@ enum option_id {
 	OPT_ONCE,
 	OPT_TEXTFILE,
 	OPT_REDIS,
+	OPT_NODE,
+	OPT_KEY,
 	OPT_SOURCES,
 	OPT_TABLE,
 	OPTIONS,
@@ -95,6 +97,7 @@ int cmd_replay(struct command *command, struct message *message);
 int cmd_source(struct command *command, struct message *message);
 int cmd_stats(struct command *command, struct message *message);
 int cmd_status(struct command *command, struct message *message);
+int cmd_sync(struct command *command, struct message *message);
 int cmd_top(struct command *command, struct message *message);
 
 /*

@@ -122,7 +122,7 @@ int instance_attachments(const struct instance *instance, struct attachment **li
 /*
  * Change states: in sets by the program weir_maintain, under their lock, at most MAINTAIN_MOST
  * sets a call; in the kernel's hash tables, which have no sets, all states of the limit at once.
- * command->done is set.
+ * command->done is set. -EOPNOTSUPP: a charge to a table without sets.
  */
 int instance_maintain(const struct instance *instance, struct maintain *command);
 

@@ -8,7 +8,7 @@
 #include "../bpf/algo.h"
 #include "kernel_maps.h"
 
-/* The packet is the command; the program writes `done` into it. */
+/* The packet is the command; the program writes its answer into it. */
 static int run_program(const struct instance *instance, struct maintain *command)
 {
 	struct maintain result = *command;
@@ -19,7 +19,7 @@ static int run_program(const struct instance *instance, struct maintain *command
 		return -errno;
 	if (options.retval != XDP_PASS || options.data_size_out != sizeof(result))
 		return -EIO;
-	command->done = result.done;
+	*command = result;
 	return 0;
 }
 
@@ -148,5 +148,7 @@ int instance_maintain(const struct instance *instance, struct maintain *command)
 {
 	if (instance->meta.table == TABLE_SETS)
 		return run_program(instance, command);
+	if (command->op == MAINTAIN_CHARGE)
+		return -EOPNOTSUPP;
 	return change_hash(instance, command);
 }

@@ -52,7 +52,8 @@ uint64_t state_remaining(const struct limit *limit, const struct state *state,
 uint64_t state_retry_ns(const struct limit *limit, const struct state *state,
 			const struct log_ring *ring, uint64_t now, uint64_t cost);
 
-/* The key of an address under a limit. */
+/* The key of an address under a limit, and the address a key was cut from, as far as it knows. */
 struct key limit_key(const struct limit *limit, const struct prefix *address);
+struct prefix limit_source(const struct limit *limit, const struct key *key);
 
 #endif

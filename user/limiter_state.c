@@ -10,6 +10,28 @@ struct key limit_key(const struct limit *limit, const struct prefix *address)
 				    : key_ipv6(address->addr, limit->ipv6_len);
 }
 
+static void put_number(uint64_t number, unsigned int bytes, uint8_t *to)
+{
+	for (unsigned int i = 0; i < bytes; i++)
+		to[i] = number >> 8 * (bytes - 1 - i);
+}
+
+/* The bits of a key behind its length are 0. */
+struct prefix limit_source(const struct limit *limit, const struct key *key)
+{
+	struct prefix prefix = { .family = key->family == 4 ? 4 : 6 };
+
+	if (key->family == 4) {
+		prefix.len = limit->ipv4_len;
+		put_number(key->hi & 0xffffffff, 4, prefix.addr);
+	} else {
+		prefix.len = limit->ipv6_len;
+		put_number(key->hi, 8, prefix.addr);
+		put_number(key->lo, 8, prefix.addr + 8);
+	}
+	return prefix;
+}
+
 /* Time in 2^-32 ns. */
 typedef __int128 fine_ns;
 

@@ -36,6 +36,8 @@ static const struct option_text option_texts[OPTIONS] = {
 	[OPT_ONCE] = { "once", NULL },
 	[OPT_TEXTFILE] = { "textfile", "PATH" },
 	[OPT_REDIS] = { "redis", "URL" },
+	[OPT_NODE] = { "node", "NODE" },
+	[OPT_KEY] = { "key", "PREFIX" },
 	[OPT_SOURCES] = { "sources", "N" },
 	[OPT_TABLE] = { "table", "sets|hash|percpu" },
 };

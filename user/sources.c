@@ -7,42 +7,13 @@
 #include "limiter.h"
 #include "states.h"
 
-static struct prefix cut_address(const uint8_t *address, unsigned int family, unsigned int len)
-{
-	struct prefix prefix = { .family = family, .len = len };
-
-	for (unsigned int bit = 0; bit < len; bit++)
-		prefix.addr[bit / 8] |= address[bit / 8] & 0x80 >> bit % 8;
-	return prefix;
-}
-
-static void put_number(uint64_t number, unsigned int bytes, uint8_t *to)
-{
-	for (unsigned int i = 0; i < bytes; i++)
-		to[i] = number >> 8 * (bytes - 1 - i);
-}
-
-/* The address that a key was cut from, as far as the key knows it. */
-static struct prefix prefix_of(const struct limit *rule, const struct key *key)
-{
-	uint8_t address[16] = {};
-
-	if (key->family == 4) {
-		put_number(key->hi & 0xffffffff, 4, address);
-		return cut_address(address, 4, rule->ipv4_len);
-	}
-	put_number(key->hi, 8, address);
-	put_number(key->lo, 8, address + 8);
-	return cut_address(address, 6, rule->ipv6_len);
-}
-
 static int describe(const struct instance *instance, const struct found *found,
 		    struct source_state *out)
 {
 	const struct owner *owner = found->owner;
 
 	*out = (struct source_state){
-		.source = prefix_of(&owner->rule, &found->key),
+		.source = limit_source(&owner->rule, &found->key),
 		.policy = owner->policy,
 		.limit = owner->limit,
 		.entry = owner->entry,
