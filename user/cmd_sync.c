@@ -383,10 +383,10 @@ static int find_server(struct fleet *fleet, struct message *message)
 int cmd_sync(struct command *command, struct message *message)
 {
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
-	int err = fleet ? 0 : -ENOMEM;
+	int err;
 
-	if (err)
-		return err;
+	if (!fleet)
+		return -ENOMEM;
 	fleet->command = command;
 	fleet->node.reader.name = command->instance;
 	err = read_options(fleet, message);

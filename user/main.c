@@ -62,7 +62,8 @@ static const struct verb verbs[] = {
 	  "[--listen ADDR:PORT] [--once] [--textfile PATH [--interval S]] [--top N]",
 	  "metrics for Prometheus" },
 	{ "sync", cmd_sync,
-	  OPTION(REDIS) | OPTION(INTERVAL) | OPTION(NODE) | OPTION(KEY) | OPTION(TOP) | OPTION(ONCE),
+	  OPTION(REDIS) | OPTION(INTERVAL) | OPTION(NODE) | OPTION(KEY) | OPTION(TOP) |
+		  OPTION(ONCE),
 	  "--redis URL [--interval S] [--node NODE] [--key PREFIX] [--top N] [--once]",
 	  "share states over a fleet" },
 	{ "replay", cmd_replay, OPTION(POLICY) | OPTION(SUGGEST) | OPTION(TOP),

@@ -269,6 +269,8 @@ static int refused(struct redis *redis, const char *doing, redisReply *reply,
 	redis_url_text(&redis->url, where, sizeof(where));
 	message_set(message, -EPROTO, "%s: %s: %s", where, doing,
 		    reply->type == REDIS_REPLY_ERROR ? reply->str : "an answer of another kind");
+	if (reply->type == REDIS_REPLY_ERROR && !strncmp(reply->str, "NOAUTH", 6))
+		message_hint(message, -EPROTO, "give the password in the URL or in REDISCLI_AUTH");
 	freeReplyObject(reply);
 	drop(redis);
 	return -EPROTO;
@@ -293,11 +295,13 @@ static int ask(struct redis *redis, const char *doing, int argc, const char **ar
 	return 0;
 }
 
+/* PING, as what misses a password is told clearly only in answer to a short command. */
 static int log_in(struct redis *redis, struct message *message)
 {
 	const struct redis_url *url = &redis->url;
 	const char *login[3] = { "AUTH" };
 	const char *choose[2] = { "SELECT" };
+	const char *ping[1] = { "PING" };
 	char db[16];
 	int count = 1, err = 0;
 
@@ -306,6 +310,9 @@ static int log_in(struct redis *redis, struct message *message)
 	login[count++] = url->password;
 	if (*url->password)
 		err = ask(redis, "logging in", count, login, NULL, REDIS_REPLY_STATUS, NULL,
+			  message);
+	else
+		err = ask(redis, "looking for an answer", 1, ping, NULL, REDIS_REPLY_STATUS, NULL,
 			  message);
 	snprintf(db, sizeof(db), "%u", url->db);
 	choose[1] = db;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* URLs of Redis servers; and a server that answers not at all, or nonsense. */
+/* URLs of Redis servers; and servers that answer not at all, or nonsense. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <errno.h>
+#include <pthread.h>
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <cmocka.h>
@@ -173,11 +174,46 @@ static int listen_somewhere(struct redis_url *url)
 	return fd;
 }
 
-static int append(struct redis *redis, struct message *message)
+/* A server that says the same to everybody, at once. */
+struct parrot {
+	struct redis_url url;
+	const char *words;
+	int fd;
+	pthread_t thread;
+};
+
+static void *speak(void *context)
 {
-	const struct redis_stream stream = { "stream", 10, 10 };
+	const struct parrot *parrot = context;
+	int peer = accept(parrot->fd, NULL, NULL);
+	char heard[256];
+
+	send(peer, parrot->words, strlen(parrot->words), MSG_NOSIGNAL);
+	while (recv(peer, heard, sizeof(heard), 0) > 0)
+		;
+	close(peer);
+	return NULL;
+}
+
+static void parrot_start(struct parrot *parrot, const char *words)
+{
+	parrot->fd = listen_somewhere(&parrot->url);
+	parrot->words = words;
+	assert_int_equal(pthread_create(&parrot->thread, NULL, speak, parrot), 0);
+}
+
+/* After its client is gone. */
+static void parrot_stop(struct parrot *parrot)
+{
+	pthread_join(parrot->thread, NULL);
+	close(parrot->fd);
+}
+
+static const struct redis_stream stream = { "stream", 10, 10 };
+
+static int append(struct redis *redis, char id[REDIS_ID], struct message *message)
+{
 	const struct redis_field field = { "name", "value", 5 };
-	char id[REDIS_ID];
 
 	return redis_append(redis, &stream, &field, 1, id, message);
 }
@@ -188,51 +224,127 @@ static void who_does_not_answer_is_not_waited_for(void **unused)
 	int fd = listen_somewhere(&url);
 	struct redis *redis = redis_new(&url, 100);
 	struct message message = { 0 };
+	char id[REDIS_ID];
 
 	(void)unused;
-	assert_int_equal(redis_ready(redis, 1, &message), 1);
-	assert_int_equal(redis_ready(redis, 1, &message), 0);
-	assert_true(append(redis, &message) < 0);
+	assert_true(redis_ready(redis, 1, &message) < 0);
 	assert_non_null(strstr(message.text, "redis://127.0.0.1:"));
-	assert_int_equal(append(redis, &message), -EINVAL); /* the connection is gone */
+	assert_int_equal(append(redis, id, &message), -EINVAL); /* no connection */
 	redis_free(redis);
 	close(fd);
 }
 
 static void who_speaks_another_protocol_is_found_out(void **unused)
 {
-	struct redis_url url;
-	int fd = listen_somewhere(&url), peer;
-	struct redis *redis = redis_new(&url, 1000);
+	struct parrot parrot;
+	struct redis *redis;
 	struct message message = { 0 };
 
 	(void)unused;
-	assert_int_equal(redis_ready(redis, 1, &message), 1);
-	peer = accept(fd, NULL, NULL);
-	assert_int_equal(write(peer, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 28);
-	assert_true(append(redis, &message) < 0);
+	parrot_start(&parrot, "HTTP/1.1 400 Bad Request\r\n\r\n");
+	redis = redis_new(&parrot.url, 1000);
+	assert_true(redis_ready(redis, 1, &message) < 0);
 	assert_non_null(strstr(message.text, "Protocol error"));
 	redis_free(redis);
-	close(peer);
-	close(fd);
+	parrot_stop(&parrot);
 }
 
-static void an_error_is_passed_on(void **unused)
+static void a_missing_password_is_said(void **unused)
 {
-	struct redis_url url;
-	int fd = listen_somewhere(&url), peer;
-	struct redis *redis = redis_new(&url, 1000);
+	struct parrot parrot;
+	struct redis *redis;
 	struct message message = { 0 };
 
 	(void)unused;
-	assert_int_equal(redis_ready(redis, 1, &message), 1);
-	peer = accept(fd, NULL, NULL);
-	assert_int_equal(write(peer, "-NOAUTH Authentication required.\r\n", 34), 34);
-	assert_int_equal(append(redis, &message), -EPROTO);
+	parrot_start(&parrot, "-NOAUTH Authentication required.\r\n");
+	redis = redis_new(&parrot.url, 1000);
+	assert_int_equal(redis_ready(redis, 1, &message), -EPROTO);
 	assert_non_null(strstr(message.text, "NOAUTH"));
+	assert_non_null(strstr(message.hint, "REDISCLI_AUTH"));
 	redis_free(redis);
-	close(peer);
-	close(fd);
+	parrot_stop(&parrot);
+}
+
+static void an_error_ends_the_connection(void **unused)
+{
+	struct parrot parrot;
+	struct redis *redis;
+	struct message message = { 0 };
+	char id[REDIS_ID];
+
+	(void)unused;
+	parrot_start(&parrot, "+PONG\r\n-OOM command not allowed\r\n");
+	redis = redis_new(&parrot.url, 1000);
+	assert_int_equal(redis_ready(redis, 1, &message), 1);
+	assert_int_equal(redis_ready(redis, 1, &message), 0);
+	assert_int_equal(append(redis, id, &message), -EPROTO);
+	assert_non_null(strstr(message.text, "OOM"));
+	assert_int_equal(append(redis, id, &message), -EINVAL);
+	redis_free(redis);
+	parrot_stop(&parrot);
+}
+
+static int count_fields(const char *id, const struct redis_field *fields, size_t count,
+			void *context)
+{
+	size_t *sum = context;
+
+	assert_string_equal(id, "5-1");
+	assert_string_equal(fields[0].name, "a");
+	assert_memory_equal(fields[0].value, "1\n2", 3);
+	*sum += count;
+	return 0;
+}
+
+static void an_entry_is_read(void **unused)
+{
+	struct parrot parrot;
+	struct redis *redis;
+	struct message message = { 0 };
+	char id[REDIS_ID];
+	size_t sum = 0;
+
+	(void)unused;
+	parrot_start(&parrot,
+		     "+PONG\r\n$3\r\n4-0\r\n:1\r\n*1\r\n*2\r\n$6\r\nstream\r\n*1\r\n"
+		     "*2\r\n$3\r\n5-1\r\n*4\r\n$1\r\na\r\n$3\r\n1\n2\r\n$1\r\nb\r\n$0\r\n\r\n");
+	redis = redis_new(&parrot.url, 1000);
+	assert_int_equal(redis_ready(redis, 1, &message), 1);
+	assert_int_equal(append(redis, id, &message), 0);
+	assert_string_equal(id, "4-0");
+	assert_int_equal(redis_read(redis, &stream, id, count_fields, &sum, &message), 0);
+	assert_string_equal(id, "5-1");
+	assert_int_equal(sum, 2);
+	redis_free(redis);
+	parrot_stop(&parrot);
+}
+
+static void an_answer_of_another_shape_is_an_error(void **unused)
+{
+	static const char *const answers[] = {
+		"+PONG\r\n:7\r\n",
+		"+PONG\r\n*1\r\n:7\r\n",
+		"+PONG\r\n*1\r\n*2\r\n$1\r\ns\r\n:7\r\n",
+		"+PONG\r\n*1\r\n*2\r\n$1\r\ns\r\n*1\r\n:7\r\n",
+		"+PONG\r\n*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n:7\r\n*0\r\n",
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct message message = { 0 };
+		struct parrot parrot;
+		struct redis *redis;
+		char id[REDIS_ID] = "0-0";
+
+		parrot_start(&parrot, answers[i]);
+		redis = redis_new(&parrot.url, 1000);
+		assert_int_equal(redis_ready(redis, 1, &message), 1);
+		assert_int_equal(redis_read(redis, &stream, id, count_fields, NULL, &message),
+				 -EPROTO);
+		assert_string_equal(id, "0-0");
+		redis_free(redis);
+		parrot_stop(&parrot);
+	}
 }
 
 /* 0.5 s, then twice as long each time, at most 16 s. */
@@ -278,7 +390,10 @@ int main(void)
 		cmocka_unit_test(a_refusal_keeps_the_password_to_itself),
 		cmocka_unit_test(who_does_not_answer_is_not_waited_for),
 		cmocka_unit_test(who_speaks_another_protocol_is_found_out),
-		cmocka_unit_test(an_error_is_passed_on),
+		cmocka_unit_test(a_missing_password_is_said),
+		cmocka_unit_test(an_error_ends_the_connection),
+		cmocka_unit_test(an_entry_is_read),
+		cmocka_unit_test(an_answer_of_another_shape_is_an_error),
 		cmocka_unit_test(attempts_grow_rarer),
 		cmocka_unit_test(an_id_begins_with_its_time),
 	};
