@@ -162,26 +162,28 @@ static uint32_t build_block(struct builder *builder, const struct block *block)
 	return DIRECTORY_NODE | cell;
 }
 
-static const struct image_prefix *family_end(const struct image_prefix *at,
-					     const struct image_prefix *end, unsigned int family)
+/* How many of the prefixes from `first` on are of the family. */
+static size_t family_run(const struct image_prefix *prefixes, size_t first, size_t count,
+			 unsigned int family)
 {
-	while (at < end && at->prefix.family == family)
+	size_t at = first;
+
+	while (at < count && prefixes[at].prefix.family == family)
 		at++;
-	return at;
+	return at - first;
 }
 
 int directory_build(const struct image_prefix *prefixes, size_t count, unsigned int family,
 		    uint32_t base, struct directory *directory)
 {
-	const struct image_prefix *end = prefixes + count;
+	size_t first = family == 6 ? family_run(prefixes, 0, count, 4) : 0;
 	struct builder builder = { .base = base };
-	struct block all = { .first = prefixes };
+	struct block all = { .count = family_run(prefixes, first, count, family) };
 
-	if (family == 6)
-		all.first = family_end(prefixes, end, 4);
-	all.count = family_end(all.first, end, family) - all.first;
+	if (all.count)
+		all.first = prefixes + first;
 	cells_new(&builder, DIRECTORY_ROOT);
-	if (!builder.error)
+	if (!builder.error && all.count)
 		fill_cells(&builder, &all, 0, 16);
 	if (builder.error) {
 		free(builder.cells);
