@@ -13,6 +13,7 @@
 
 static __always_inline void set_forget_way(struct set *set, __u32 way)
 {
+	way = way_bounded(way);
 	set->hot.word[way] = 0;
 	set->cold.extra[way] = 0;
 	set_forget_counts(set, way);
@@ -38,7 +39,7 @@ static __always_inline __u32 maintain_forget(const struct limit *limit, const st
 	if (way < SET_WAYS) {
 		set_forget_way(set, way);
 		if (rings)
-			log_clear(&rings->way[way]);
+			log_clear(&rings->way[way_bounded(way)]);
 	}
 	bpf_spin_unlock(&set->lock);
 	return way < SET_WAYS;
@@ -89,7 +90,7 @@ static __always_inline __u32 maintain_charge(const struct limit *limit, struct m
 	if (way < SET_WAYS) {
 		done = set_charge_hit(set, way, limit, &charge, debt_ns);
 	} else {
-		way = set_cheapest(set, limit) & (SET_WAYS - 1);
+		way = way_bounded(set_cheapest(set, limit));
 		live = state_live(limit, set->hot.word[way], now);
 		done = set_charge_miss(set, way, limit, &charge, debt_ns, live);
 	}

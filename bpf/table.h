@@ -115,6 +115,14 @@ static __always_inline __u32 set_find(const struct set *set, const struct limit 
 	return LOWEST_BIT >> (4 * hits) & 7;
 }
 
+/* The mask that the verifier has to see where a way is used; a plain one the compiler may prove
+ * away, each version at another place. */
+static __always_inline __u32 way_bounded(__u32 way)
+{
+	barrier_var(way);
+	return way & (SET_WAYS - 1);
+}
+
 /* Where in hot.key the key of a way begins. */
 static __always_inline __u32 set_key_at(const struct limit *limit, __u32 way)
 {
@@ -165,6 +173,7 @@ static __always_inline void set_count_dropped(struct set *set, __u32 way, __u32 
 {
 	__u32 before;
 
+	way = way_bounded(way);
 	if (set->cold.dropped_high[way] == 0xff)
 		return;
 	before = __sync_fetch_and_add(&set->cold.dropped[way], packets);
@@ -174,6 +183,7 @@ static __always_inline void set_count_dropped(struct set *set, __u32 way, __u32 
 
 static __always_inline void set_count_passed(struct set *set, __u32 way)
 {
+	way = way_bounded(way);
 	if (set->cold.passed_high[way] == 0xff)
 		return;
 	if (++set->cold.passed[way] == 0)
@@ -203,7 +213,7 @@ static __always_inline int tally_is(const struct tally *slot, __u32 index, __u32
 static __always_inline void tally_settle(const struct tally *slot)
 {
 	__u32 index = slot->set;
-	__u32 way = slot->way & (SET_WAYS - 1);
+	__u32 way = way_bounded(slot->way);
 	struct set *set = bpf_map_lookup_elem(&sets, &index);
 
 	if (!set || !slot->count)
@@ -247,7 +257,7 @@ static __always_inline void tally_drop(struct set *set, __u32 index, __u32 way,
 static __always_inline int sets_look_miss(const struct set *set, const struct limit *limit,
 					  const struct charge *charge)
 {
-	__u32 way = set_cheapest(set, limit) & (SET_WAYS - 1);
+	__u32 way = way_bounded(set_cheapest(set, limit));
 	__u64 word = READ_ONCE(set->hot.word[way]);
 
 	if ((limit->flags & LIMIT_LENIENT) || !state_live(limit, word, charge->now))
@@ -370,11 +380,11 @@ static __always_inline int sets_take(const struct limit *limit, const struct cha
 	bpf_spin_lock(&set->lock);
 	way = set_find(set, limit, &charge->key);
 	if (way < SET_WAYS) {
-		ring = rings ? &rings->way[way] : NULL;
+		ring = rings ? &rings->way[way_bounded(way)] : NULL;
 		outcome = set_take_hit(set, way, limit, ring, charge);
 	} else {
-		way = set_cheapest(set, limit) & (SET_WAYS - 1);
-		ring = rings ? &rings->way[way] : NULL;
+		way = way_bounded(set_cheapest(set, limit));
+		ring = rings ? &rings->way[way_bounded(way)] : NULL;
 		live = state_live(limit, set->hot.word[way], charge->now);
 		outcome = set_take_miss(set, way, limit, ring, charge, live);
 	}
@@ -398,7 +408,8 @@ static __always_inline void sets_give_back(const struct limit *limit, const stru
 	if (way < SET_WAYS) {
 		struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
 
-		state_give_back(limit, &state, rings ? &rings->way[way] : NULL, charge->cost);
+		state_give_back(limit, &state, rings ? &rings->way[way_bounded(way)] : NULL,
+				charge->cost);
 		set->hot.word[way] = state.word;
 		set->cold.extra[way] = state.extra;
 		if (set->cold.passed[way])
