@@ -166,5 +166,5 @@ const struct row rows_action[] = {
 		  "source 10.0.0.1 any 2 passed 0 dropped",
 		  "source 10.0.0.1 dns 2 passed 48 dropped",
 	  } },
-	{ NULL },
+	{ 0 },
 };

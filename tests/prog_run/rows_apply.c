@@ -197,5 +197,5 @@ const struct row rows_apply[] = {
 		  "3 x 10.0.0.1 udp/53 -> 2 granted, 1 limit:all/dns",
 		  "4 x 10.0.0.1 udp -> 3 granted, 1 limit:all/any",
 	  } },
-	{ NULL },
+	{ 0 },
 };

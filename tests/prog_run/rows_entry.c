@@ -224,5 +224,5 @@ const struct row rows_entry[] = {
 		  "2001:db8::9 fragment=7 udp -> blocked",
 		  "8100 2001:db8::9 proto/59 l4=0 -> blocked",
 	  } },
-	{ NULL },
+	{ 0 },
 };

@@ -189,5 +189,5 @@ const struct row rows_key[] = {
 	  {
 		  "4000 x 10.0.0.0+ udp => 100 granted, 3900 limit:all/together",
 	  } },
-	{ NULL },
+	{ 0 },
 };

@@ -148,5 +148,5 @@ const struct row rows_nested[] = {
 		  "2 x 10.0.0.2 udp/53 -> 1 granted, 1 limit",
 		  "5 x 10.0.0.2 udp/54 -> granted",
 	  } },
-	{ NULL },
+	{ 0 },
 };

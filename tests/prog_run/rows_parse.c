@@ -279,5 +279,5 @@ const struct row rows_parse[] = {
 		  "2001:db8::1 dstopt=255 dstopt=255 dstopt!255 udp/53 -> malformed",
 		  "2001:db8::1 dstopt=255 hbh=255 ah=250 routing=255 tcp/53 -> granted",
 	  } },
-	{ NULL },
+	{ 0 },
 };

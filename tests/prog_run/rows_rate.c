@@ -206,5 +206,5 @@ const struct row rows_rate[] = {
 		  "3 x 10.0.0.2 udp -> 2 granted, 1 limit",
 		  "3 x 2001:db8::1 udp -> 2 granted, 1 limit",
 	  } },
-	{ NULL },
+	{ 0 },
 };

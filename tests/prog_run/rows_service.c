@@ -252,5 +252,5 @@ const struct row rows_service[] = {
 		  "3 x 10.0.0.1>192.0.2.1 udp/53 -> 2 granted, 1 limit:all/net",
 		  "5 x 10.0.0.1>192.0.3.1 udp/53 -> granted",
 	  } },
-	{ NULL },
+	{ 0 },
 };

@@ -165,5 +165,5 @@ const struct row rows_table[] = {
 		  "5000 x 10.0.0.1+ udp -> granted",
 		  "10.0.0.1 udp -> granted",
 	  } },
-	{ NULL },
+	{ 0 },
 };
