@@ -309,7 +309,8 @@ ALGO_INLINE int window_charge(const struct limit *limit, struct state *state, __
 	if (!current)
 		return 0;
 	state->word = window.number << 32 | current;
-	state->extra = (__u32)window.previous;
+	if (limit->algorithm == ALGO_SLIDING_WINDOW)
+		state->extra = (__u32)window.previous;
 	return 1;
 }
 

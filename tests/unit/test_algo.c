@@ -758,6 +758,97 @@ static void offender_outlives_a_forged_flood(void **unused)
 	}
 }
 
+/* ---- charges: what was granted elsewhere ---- */
+
+/* Within the bucket a charge is a grant of so many tokens, to the fraction. */
+static void a_charge_equals_grants(void **unused)
+{
+	struct limit limits[] = { bucket(3, SEC, 50), bucket(7, 60 * SEC, 50),
+				  window(ALGO_FIXED_WINDOW, 50, SEC),
+				  window(ALGO_SLIDING_WINDOW, 50, SEC) };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct memory sent = { 0 }, charged = { 0 };
+		uint64_t now = T0;
+
+		for (int step = 0; step < 1000; step++) {
+			uint64_t cost = 1 + (uint64_t)step % 5;
+			int granted = take(&limits[i], &sent, now, cost);
+
+			if (granted)
+				assert_int_equal(
+					state_charge(&limits[i], &charged.state, now, cost, 0), 1);
+			assert_memory_equal(&sent.state, &charged.state, sizeof(sent.state));
+			now += SEC / 7;
+		}
+	}
+}
+
+static void charges_stop_at_the_debt_and_never_lower_one(void **unused)
+{
+	struct limit limit = bucket(10, SEC, 100);
+	struct state state = { 0 };
+	uint64_t word;
+
+	(void)unused;
+	assert_int_equal(state_charge(&limit, &state, T0, 150, 2 * SEC), 1);
+	assert_int_equal(state.word, T0 + 12 * SEC);
+	word = state.word;
+	assert_int_equal(state_charge(&limit, &state, T0, 1, SEC), 0);
+	assert_int_equal(state.word, word);
+	/* Refused until it has paid, then as ever. */
+	assert_int_equal(state_take(&limit, &state, NULL, T0 + 2 * SEC, 1), 0);
+	assert_int_equal(state_take(&limit, &state, NULL, T0 + 2 * SEC + SEC / 10, 1), 1);
+}
+
+/* The longest bucket, the longest debt, the end of time, the largest cost. */
+static void charges_do_not_wrap(void **unused)
+{
+	const uint64_t last = (1ULL << 62) - 1;
+	struct limit limits[] = {
+		bucket(1, 86400 * SEC, (1ULL << 62) / (86400 * SEC)),
+		bucket(12500000000ULL, SEC, 0xffffffff),
+		{ .interval_ns = 1ULL << 62, .burst_ns = 1ULL << 62, .burst = 1 },
+		window(ALGO_FIXED_WINDOW, 0xffffffff, SEC),
+		window(ALGO_SLIDING_WINDOW, 0xffffffff, SEC),
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		uint64_t now =
+			limits[i].algorithm == ALGO_TOKEN_BUCKET ? last : (1ULL << 31) * SEC - 1;
+		struct state state = { 0 };
+		uint64_t before = 0;
+
+		for (int times = 0; times < 5; times++) {
+			state_charge(&limits[i], &state, now, 0xffffffff, 1ULL << 62);
+			assert_false(state.word & STATE_BANNED);
+			assert_true(state.word >= before);
+			before = state.word;
+		}
+		assert_true(state_live(&limits[i], state.word, now));
+		if (i != 1) /* 0.3 s of 100 Gbit/s are no debt of 146 years */
+			assert_int_equal(state_take(&limits[i], &state, NULL, now, 1), 0);
+	}
+}
+
+static void a_ban_and_a_log_are_not_charged(void **unused)
+{
+	struct limit limit = bucket(10, SEC, 100), log = window(ALGO_SLIDING_LOG, 10, SEC);
+	struct state state = { 0 }, empty = { 0 };
+
+	(void)unused;
+	assert_int_equal(state_charge(&log, &empty, T0, 5, 0), 0);
+	assert_int_equal(empty.word, 0);
+	limit.ban_ns = 60 * SEC;
+	state_ban(&limit, &state, T0);
+	assert_int_equal(state_charge(&limit, &state, T0 + 60 * SEC - 1, 5, SEC), 0);
+	assert_int_equal(state.word, STATE_BANNED | (T0 + 60 * SEC));
+	assert_int_equal(state_charge(&limit, &state, T0 + 60 * SEC, 5, SEC), 1);
+	assert_int_equal(state.word, T0 + 60 * SEC + 5 * SEC / 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -786,6 +877,10 @@ int main(void)
 		cmocka_unit_test(sliding_log_forgets_after_exactly_one_window),
 		cmocka_unit_test(sliding_log_backwards_time_shortens_nothing),
 		cmocka_unit_test(sliding_log_is_exact_even_when_the_quota_changes),
+		cmocka_unit_test(a_charge_equals_grants),
+		cmocka_unit_test(charges_stop_at_the_debt_and_never_lower_one),
+		cmocka_unit_test(charges_do_not_wrap),
+		cmocka_unit_test(a_ban_and_a_log_are_not_charged),
 		cmocka_unit_test(strict_inheritance_never_exceeds_the_limit),
 		cmocka_unit_test(strict_inheritance_holds_with_bans),
 		cmocka_unit_test(bans_do_not_shut_out_newcomers),
