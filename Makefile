@@ -185,7 +185,9 @@ $(BUILD)/bench/%.o: tests/bench/%.c | $(BUILD)/bench/driver.skel.h $(BUILD)/benc
 $(BENCH): $(BENCH_OBJ) $(BUILD)/libweir.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
 
-bench: $(BENCH) $(BUILD)/weir $(TRAFFIC) $(BUILD)/bench/driver.bpf.o
+bench:
+	@.ci/deps bench
+	$(MAKE) --no-print-directory $(BENCH) $(BUILD)/weir $(TRAFFIC)
 	BUILD=$(abspath $(BUILD)) tests/bench/run.sh
 
 # Each suite by itself, and all of them under one summary.
