@@ -192,9 +192,9 @@ bench:
 
 # Each suite by itself, and all of them under one summary.
 PROVE := CMOCKA_MESSAGE_OUTPUT=TAP BUILD=$(abspath $(BUILD)) prove
-NEEDS := $(BUILD)/weir $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(FRAMES) $(TRAFFIC)
+NEEDS := $(BUILD)/weir $(BENCH) $(UNIT) $(UNIT_ASAN) $(KERNEL) $(FUZZ) $(FRAMES) $(TRAFFIC)
 SUITES := $(UNIT) $(UNIT_ASAN) $(FRAMES)
-SHELL_SUITES := lint fuzz kernel cli desk netns share kernels
+SHELL_SUITES := lint fuzz kernel cli desk netns share bench kernels
 
 unit: $(UNIT)
 	$(PROVE) $(UNIT)

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "../../user/pins.h"
 #include "measure.h"
@@ -50,6 +52,19 @@ struct session {
 	size_t count;
 	struct message message;
 };
+
+/* On a terminal only, in one line. */
+__attribute__((format(printf, 1, 2))) static void progress(const char *format, ...)
+{
+	va_list args;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	fputs("\r\033[K", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+}
 
 static int fail(struct session *session, int err, const char *what)
 {
@@ -95,7 +110,7 @@ static int make_setup(struct session *session, size_t index)
 
 	if (made->setup)
 		return 0;
-	fprintf(stderr, "\r\033[K%s", setup->name);
+	progress("%s", setup->name);
 	made->inside = (uint32_t)(index + 2) * DRIVE_LIST;
 	return setup_make(setup, list_at(session, index + 2), made, &session->message);
 }
@@ -160,7 +175,7 @@ static int prepare(struct session *session, size_t index)
 
 	if (program < 0)
 		return program;
-	fprintf(stderr, "\r\033[K%s", row->title);
+	progress("%s", row->title);
 	runner->run = (struct run){ .program = program, .kind = row->kind, .cpus = row->cpus };
 	start_drives(row, &runner->run);
 	err = measure(session, index, row->sources > CALIBRATE ? row->sources : CALIBRATE, &each);
@@ -221,10 +236,10 @@ static int run(struct session *session)
 	for (size_t i = 0; !err && i < session->count; i++)
 		err = prepare(session, i);
 	for (unsigned int round = 0; !err && round < session->options.rounds; round++) {
-		fprintf(stderr, "\r\033[Kround %u of %u", round + 1, session->options.rounds);
+		progress("round %u of %u", round + 1, session->options.rounds);
 		err = run_round(session, round);
 	}
-	fputs("\r\033[K", stderr);
+	progress("%s", "");
 	return err ? err : check_verdicts(session);
 }
 

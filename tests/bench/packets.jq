@@ -22,7 +22,8 @@ def rate($name; $sources): of($rates; $name; $sources).packets_per_s;
 def ratio($a; $b; $sources): rate($a; $sources) as $x | rate($b; $sources) as $y |
 	if $x and $y and $y > 0 then $x / $y else null end;
 def in_place($name; $sources):
-	of($times; $name; $sources).ns / of($times; "xdp-drop"; 1).ns;
+	of($times; $name; $sources).ns as $x | of($times; "xdp-drop"; 1).ns as $y |
+	if $x and $y then $x / $y else null end;
 {
 	skipped: [$all[] | select(.what == "skipped") | .name],
 	rates: [$rates[] | . + {to_weir: ratio(.name; "weir"; .sources)}],
@@ -40,7 +41,7 @@ def in_place($name; $sources):
 			ratio("weir"; "xdp-drop"; 1); 0.75; null),
 		target("in place, 1 source refused: weir to XDP_DROP";
 			in_place("weir"; 1); null; 4),
-		target("in place, 16M forged: weir to XDP_DROP";
-			in_place("weir-forged"; 16777216); null; 8)
+		target("in place, forged sources: weir to XDP_DROP";
+			in_place("weir-forged"; 1048576); null; 8)
 	]
 }

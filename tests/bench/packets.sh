@@ -12,7 +12,7 @@ counts=(1 65536 1048576)
 table=1048576
 first=10.64.0.0
 
-rounds=5 packets=1000000
+rounds=5 packets=$table
 [ -z "${BENCH_QUICK:-}" ] || rounds=2 packets=400000
 
 # --- contenders: make_NAME attaches to the wire, dropped_NAME tells its own count ------------
@@ -171,8 +171,8 @@ time_once() { # INTERFACE NAME SOURCES [FIRST]
 	figure time "$2" "$3" "$(((after[0] - before[0]) / (after[1] - before[1])))"
 }
 
-# The kernel's own measure of each run; it costs time itself, so it is on only here. Sources of
-# the last row are new to the table nearly always: they are granted, and displace.
+# The kernel's own measure of each run; it costs time itself, so it is on only here. Sources of the
+# last row are new in every round, to a table that is full: they are granted, and displace.
 times() {
 	local round contender
 	stats_before=$(sysctl -n kernel.bpf_stats_enabled)
@@ -185,7 +185,7 @@ times() {
 		done
 		time_once weir weir-refused 65536
 		time_once weir weir-refused 1048576
-		time_once forged weir-forged 16777216 11.0.0.0
+		time_once forged weir-forged 1048576 "11.$((round * 16)).0.0"
 	done
 	sysctl -qw kernel.bpf_stats_enabled="$stats_before"
 }

@@ -48,7 +48,7 @@ static const char *base_of(const struct row *row)
 	return row->kind == DRIVE_IPV6 || row->kind == DRIVE_LIST6 ? ROW_BASE6 : ROW_BASE4;
 }
 
-/* Round by round, since the machine's pace changes between rounds; NAN where one is missing. */
+/* Round by round, since the machine's pace changes between rounds; 0 where one was left out. */
 static double ratio(const struct report *report, const struct result *one,
 		    const struct result *other)
 {

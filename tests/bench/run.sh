@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make bench: the program level, then the packet level, to stdout; all figures of both to results.json.
-# Before others on the machine: their work disturbs ratios, and the run is short.
+# Ahead of others on the machine: their work disturbs the ratios, and the run is short.
 set -eu -o pipefail
 cd "$(dirname "$0")"
 out=${BUILD:-$PWD/../../build}/bench
