@@ -7,6 +7,7 @@
 #ifndef WEIR_CLOCK_H
 #define WEIR_CLOCK_H
 
+#include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
 #ifndef WEIR_CLOCK

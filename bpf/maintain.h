@@ -49,7 +49,7 @@ static __always_inline __u32 maintain_forget(const struct limit *limit, const st
 static __always_inline __u32 set_charge_miss(struct set *set, __u32 way, const struct limit *limit,
 					     const struct charge *charge, __u64 debt_ns, int live)
 {
-	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+	struct state state = set_state(set, way);
 
 	if (!newcomer_state(limit, &state, NULL, live, charge->now) ||
 	    !state_charge(limit, &state, charge->now, charge->cost, debt_ns))
@@ -61,11 +61,10 @@ static __always_inline __u32 set_charge_miss(struct set *set, __u32 way, const s
 static __always_inline __u32 set_charge_hit(struct set *set, __u32 way, const struct limit *limit,
 					    const struct charge *charge, __u64 debt_ns)
 {
-	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+	struct state state = set_state(set, way);
 	__u32 done = state_charge(limit, &state, charge->now, charge->cost, debt_ns);
 
-	set->hot.word[way] = state.word;
-	set->cold.extra[way] = state.extra;
+	set_write_state(set, way, &charge->key, &state);
 	return done;
 }
 

@@ -159,12 +159,24 @@ static __always_inline __u32 set_cheapest(const struct set *set, const struct li
 static __always_inline void set_write_key(struct set *set, const struct limit *limit, __u32 way,
 					  const struct key *key)
 {
-	if (limit->flags & LIMIT_WIDE) {
-		set->hot.key[(2 * way) & (SET_WAYS - 1)] = key->hi;
-		set->hot.key[(2 * way + 1) & (SET_WAYS - 1)] = key->lo;
-	} else {
-		set->hot.key[way] = key->hi;
-	}
+	__u32 at = set_key_at(limit, way);
+
+	set->hot.key[at] = key->hi;
+	if (limit->flags & LIMIT_WIDE)
+		set->hot.key[(at + 1) & (SET_WAYS - 1)] = key->lo;
+}
+
+static __always_inline struct state set_state(const struct set *set, __u32 way)
+{
+	return (struct state){ set->hot.word[way], set->cold.extra[way], 0 };
+}
+
+/* With its family each time: a source may hit a way that is empty, as the key of one forgotten. */
+static __always_inline void set_write_state(struct set *set, __u32 way, const struct key *key,
+					    const struct state *state)
+{
+	set->hot.word[way] = state->word;
+	set->cold.extra[way] = state->extra;
 	set->cold.family[way] = key->family;
 }
 
@@ -320,11 +332,10 @@ static __always_inline int newcomer_state(const struct limit *limit, struct stat
 static __always_inline int set_take_hit(struct set *set, __u32 way, const struct limit *limit,
 					struct log_ring *ring, const struct charge *charge)
 {
-	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+	struct state state = set_state(set, way);
 	int outcome = charge_state(limit, &state, ring, charge);
 
-	set->hot.word[way] = state.word;
-	set->cold.extra[way] = state.extra;
+	set_write_state(set, way, &charge->key, &state);
 	if (outcome == OUTCOME_GRANTED)
 		set_count_passed(set, way);
 	else
@@ -338,8 +349,7 @@ static __always_inline void set_write_newcomer(struct set *set, __u32 way,
 {
 	set_write_key(set, limit, way, key);
 	set_forget_counts(set, way);
-	set->hot.word[way] = state->word;
-	set->cold.extra[way] = state->extra;
+	set_write_state(set, way, key, state);
 }
 
 /*
@@ -350,7 +360,7 @@ static __always_inline int set_take_miss(struct set *set, __u32 way, const struc
 					 struct log_ring *ring, const struct charge *charge,
 					 int live)
 {
-	struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+	struct state state = set_state(set, way);
 
 	if (charge->cost > limit->burst)
 		return OUTCOME_REFUSED;
@@ -406,12 +416,11 @@ static __always_inline void sets_give_back(const struct limit *limit, const stru
 	bpf_spin_lock(&set->lock);
 	way = set_find(set, limit, &charge->key);
 	if (way < SET_WAYS) {
-		struct state state = { set->hot.word[way], set->cold.extra[way], 0 };
+		struct state state = set_state(set, way);
 
 		state_give_back(limit, &state, rings ? &rings->way[way_bounded(way)] : NULL,
 				charge->cost);
-		set->hot.word[way] = state.word;
-		set->cold.extra[way] = state.extra;
+		set_write_state(set, way, &charge->key, &state);
 		if (set->cold.passed[way])
 			set->cold.passed[way]--;
 	}

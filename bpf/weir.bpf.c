@@ -7,9 +7,8 @@
  */
 #include <stddef.h>
 
-#include "maps.h"
-
 #include "clock.h"
+#include "maps.h"
 
 #define PARSE_FRAME	  struct xdp_md
 #define PARSE_STEP	  __noinline
@@ -19,6 +18,7 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
 
 #include "account.h"
 #include "classify.h"
+#include "maintain.h"
 #include "watch.h"
 
 /* Packet pointers may be moved by at most 16 bits; beyond, and where a fragment holds the bytes,
@@ -92,6 +92,19 @@ static __always_inline int is_enforced(const struct policy *policy, const struct
 	return source_hash(&key) >> 48 < policy->enforced;
 }
 
+/* The drop, or where the policy is only observed for the source, a pass counted in `observed`. */
+static __always_inline struct verdict enforce(const struct policy *policy,
+					      const struct packet *packet, struct verdict verdict,
+					      __u32 observed)
+{
+	if (is_enforced(policy, packet))
+		return verdict;
+	verdict.drop = 0;
+	verdict.observed = 1;
+	verdict.cell = observed;
+	return verdict;
+}
+
 static __always_inline struct verdict
 refused_by(const struct policy *policy, const struct packet *packet, struct judgement judgement)
 {
@@ -110,12 +123,7 @@ refused_by(const struct policy *policy, const struct packet *packet, struct judg
 		verdict = drop_as(REASON_LIMIT, cells + CELL_LIMIT_REFUSED);
 	}
 	verdict.limit = limit;
-	if (!is_enforced(policy, packet)) {
-		verdict.drop = 0;
-		verdict.observed = 1;
-		verdict.cell = cells + CELL_LIMIT_OBSERVED;
-	}
-	return verdict;
+	return enforce(policy, packet, verdict, cells + CELL_LIMIT_OBSERVED);
 }
 
 static __always_inline struct verdict drop_policy(const struct policy *policy,
@@ -123,12 +131,7 @@ static __always_inline struct verdict drop_policy(const struct policy *policy,
 {
 	struct verdict verdict = drop_as(REASON_BLOCKED, policy->cells + CELL_POLICY_VERDICT);
 
-	if (!is_enforced(policy, packet)) {
-		verdict.drop = 0;
-		verdict.observed = 1;
-		verdict.cell = policy->cells + CELL_POLICY_OBSERVED;
-	}
-	return verdict;
+	return enforce(policy, packet, verdict, policy->cells + CELL_POLICY_OBSERVED);
 }
 
 static __always_inline struct verdict limit_policy(const struct policy *policy, struct desk *desk)
@@ -223,9 +226,6 @@ int weir(struct xdp_md *ctx)
 {
 	return judge_frame(ctx);
 }
-
-/* Maintenance */
-#include "maintain.h"
 
 SEC("xdp")
 int weir_maintain(struct xdp_md *ctx)

@@ -199,30 +199,18 @@ static uint64_t tallies_sum(const struct tallies *tallies, const struct found *f
 
 /* ---- sets ---- */
 
-/*
- * The key that is all zero (of a shared limit, or ::/64) fits an empty way, and is counted there
- * without a family.
- */
-static unsigned int family_of(const struct set *set, const struct owner *owner, unsigned int way)
-{
-	if (set->cold.family[way] || !(set->hot.word[way] || set->cold.dropped[way]))
-		return set->cold.family[way];
-	return owner->rule.flags & LIMIT_SHARED ? 1 : 6;
-}
-
 static bool way_read(const struct set *set, const struct owner *owner, uint32_t index,
 		     unsigned int way, const struct tallies *tallies, struct found *found)
 {
 	bool wide = owner->rule.flags & LIMIT_WIDE;
-	unsigned int family = family_of(set, owner, way);
 
-	if (!family)
+	if (!set->cold.family[way])
 		return false;
 	*found = (struct found){
 		.owner = owner,
 		.key = { .hi = set->hot.key[wide ? 2 * way : way],
 			 .lo = wide ? set->hot.key[2 * way + 1] : 0,
-			 .family = family },
+			 .family = set->cold.family[way] },
 		.state = { set->hot.word[way], set->cold.extra[way], 0 },
 		.passed = set->cold.passed[way] | (uint64_t)set->cold.passed_high[way] << 32,
 		.dropped = set->cold.dropped[way] | (uint64_t)set->cold.dropped_high[way] << 32,
