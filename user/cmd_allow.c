@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <errno.h>
-
-#include "cli.h"
-#include "render_json.h"
-#include "running.h"
+#include "entry.h"
+#include "verb_entry.h"
 
 int cmd_allow(struct command *command, struct message *message)
 {
 	struct entry_spec entry;
-	int err;
+	int err = verb_set_entry(command, ENTRY_ALLOW, 1, 4, &entry, message);
 
-	err = words_expect(command, 1, 4, message);
-	if (err)
-		return err;
-	err = running_add_entry(command->instance, ENTRY_ALLOW, command->argc, command->argv,
-				&entry, message);
-	if (err)
-		return err == -EINVAL ? VERB_USAGE : err;
-	if (command->json)
-		json_print(json_entry(&entry), command->pretty, command->out);
-	entry_spec_free(&entry);
-	return 0;
+	if (!err)
+		entry_spec_free(&entry);
+	return err;
 }

@@ -10,6 +10,7 @@
 #include "render_json.h"
 #include "running.h"
 #include "ssh_peer.h"
+#include "verb_entry.h"
 
 /* Who blocks the address from which he is logged in loses the way back. */
 static void warn_own(const struct prefix *prefixes, size_t count)
@@ -29,18 +30,11 @@ static void warn_own(const struct prefix *prefixes, size_t count)
 static int block_one(struct command *command, struct message *message)
 {
 	struct entry_spec entry;
-	int err;
+	int err = verb_set_entry(command, ENTRY_BLOCK, 1, 4, &entry, message);
 
-	err = words_expect(command, 1, 4, message);
 	if (err)
 		return err;
-	err = running_add_entry(command->instance, ENTRY_BLOCK, command->argc, command->argv,
-				&entry, message);
-	if (err)
-		return err == -EINVAL ? VERB_USAGE : err;
 	warn_own(&entry.prefix, 1);
-	if (command->json)
-		json_print(json_entry(&entry), command->pretty, command->out);
 	entry_spec_free(&entry);
 	return 0;
 }

@@ -46,7 +46,7 @@ my @layers = (
 	{ name => 'running', files => qr{^user/(running|running_\w+|rollback|reader|watch|sync_node)\.[ch]$},
 	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running)],
 	  not_modules => qr{^render_\w+$}, angles => $libc },
-	{ name => 'verb', files => qr{^user/(cmd_\w+|main|cli|options)\.[ch]$},
+	{ name => 'verb', files => qr{^user/(cmd_\w+|main|cli|options|verb_entry)\.[ch]$},
 	  quotes => [qw(own shared pure log base model kernel kernel-side pure-user running verb)],
 	  not_modules => qr{^cmd_},
 	  angles => qr{$libc|yaml\.h|jansson\.h|pcap/pcap\.h|microhttpd\.h|ncurses(w/ncurses)?\.h|cap-ng\.h|$libbpf} },
