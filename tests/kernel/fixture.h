@@ -126,6 +126,22 @@ FIXTURE void fixture_destroy(struct fixture *fixture)
 	must(instance_destroy(fixture->name, &message));
 }
 
+/* Setup of a group in a network namespace of its own: /sys has to show that one. */
+FIXTURE int mount_sysfs(void **state)
+{
+	(void)state;
+	run("mount -t sysfs sysfs /sys");
+	return 0;
+}
+
+/* After a test, whether it reached its fixture_destroy or failed before. */
+FIXTURE int fixture_clean(struct fixture *fixture, const char *name)
+{
+	instance_close(&fixture->instance);
+	instance_destroy(name, NULL);
+	return 0;
+}
+
 struct test_frame {
 	uint8_t bytes[64];
 	uint32_t length;

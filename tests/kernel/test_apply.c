@@ -232,19 +232,10 @@ static void a_list_of_blocks_is_swapped_in(void **state)
 	fixture_destroy(&f);
 }
 
-static int mount_sysfs(void **state)
-{
-	(void)state;
-	run("mount -t sysfs sysfs /sys");
-	return 0;
-}
-
 static int clean(void **state)
 {
 	(void)state;
-	instance_close(&f.instance);
-	instance_destroy(NAME, NULL);
-	return 0;
+	return fixture_clean(&f, NAME);
 }
 
 int main(void)

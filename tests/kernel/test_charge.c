@@ -196,19 +196,10 @@ static void the_kernels_tables_are_not_charged(void **state)
 	no_other_table_is_charged("percpu");
 }
 
-static int mount_sysfs(void **state)
-{
-	(void)state;
-	run("mount -t sysfs sysfs /sys");
-	return 0;
-}
-
 static int clean(void **state)
 {
 	(void)state;
-	instance_close(&f.instance);
-	instance_destroy(NAME, NULL);
-	return 0;
+	return fixture_clean(&f, NAME);
 }
 
 int main(void)

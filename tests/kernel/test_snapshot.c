@@ -188,20 +188,11 @@ static void a_source_is_forgotten_in_hash(void **state)
 	a_source_is_forgotten("hash");
 }
 
-static int mount_sysfs(void **state)
-{
-	(void)state;
-	run("mount -t sysfs sysfs /sys");
-	return 0;
-}
-
 static int clean(void **state)
 {
 	(void)state;
 	snapshot_free(&snapshot);
-	instance_close(&f.instance);
-	instance_destroy(NAME, NULL);
-	return 0;
+	return fixture_clean(&f, NAME);
 }
 
 int main(void)
