@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 enum abi_size {
-	ABI_LAYOUT = 1,
+	ABI_LAYOUT = 2,
 	LIMITS_MAX = 8,	   /* limits of one policy */
 	SERVICES_MAX = 32, /* bits of a service mask */
 	SET_WAYS = 4,	   /* states in a set with narrow keys (at most 64 bits) */
@@ -178,14 +178,22 @@ struct prefix_match {
 /*
  * A word of a directory: its type in the upper two bits. DIRECTORY_MATCH: the
  * prefix' length in the next 8, the policy's index below. DIRECTORY_NODE and
- * DIRECTORY_LEAF: the index of a cell. 0: no prefix.
+ * DIRECTORY_LEAF: the index of a cell, and at the root DIRECTORY_ASK where the
+ * filter is worth a look before, with DIRECTORY_MANY without its coarse bits.
+ * 0: no prefix.
+ *
+ * A root has a word for each first 16 bits of an address, and behind these
+ * DIRECTORY_ROOT cells as many again that say what holds around all prefixes
+ * that are longer. Map `roots`: two generations, in each IPv4's and IPv6's.
  */
 enum directory_word {
 	DIRECTORY_CHILDREN = 16,
-	DIRECTORY_ROOT = 65536 / DIRECTORY_CHILDREN, /* cells of the root, the first ones */
-	DIRECTORY_LEN = 22,			     /* shift */
+	DIRECTORY_ROOT = 65536 / DIRECTORY_CHILDREN,
+	DIRECTORY_LEN = 22, /* shift */
 	DIRECTORY_POLICY = 0x003fffff,
-	DIRECTORY_INDEX = 0x3fffffff,
+	DIRECTORY_INDEX = 0x0fffffff,
+	DIRECTORY_MANY = 0x10000000,
+	DIRECTORY_ASK = 0x20000000,
 };
 #define DIRECTORY_TYPE	0xc0000000U
 #define DIRECTORY_MATCH 0x40000000U
@@ -205,6 +213,38 @@ struct directory_cell {
 		__u32 child[DIRECTORY_CHILDREN];
 		struct directory_leaf leaf;
 	};
+};
+
+/*
+ * Map `filter`: bits that say where no prefix is, so that nothing needs to be looked up there. A
+ * block is the first 24 bits of an IPv4 address, the first 32 of an IPv6 address hashed to 24; its
+ * bit is set where an entry, or a policy's prefix longer than 16 bits, covers some of it. The
+ * coarse bits, one for each 16 blocks, are asked first, but for many prefixes: they stay in a
+ * cache. Of entries the deep bits tell more: a block's is set where one shorter than the deep
+ * length covers some of the block; longer ones set the bit that their first bits up to that length
+ * are hashed to. A bit too many costs time, one too few hides a prefix.
+ */
+enum filter_size {
+	FILTER_BITS = 1 << 24,
+	FILTER_WORDS = FILTER_BITS / 64,
+	FILTER_COARSE = 4, /* shift */
+	FILTER_COARSE_WORDS = FILTER_WORDS >> FILTER_COARSE,
+	FILTER_FEW = 1 << 14,  /* prefixes: so few that the coarse bits suffice */
+	FILTER_MANY = 1 << 18, /* so many that the coarse bits tell little */
+	FILTER_BLOCK4 = 24,
+	FILTER_BLOCK6 = 32,
+	FILTER_DEEP4 = 28,
+	FILTER_DEEP6 = 48,
+};
+
+/* The first word of IPv4's bits; behind them are IPv6's. */
+enum filter_word {
+	FILTER_ENTRIES_COARSE = 0,
+	FILTER_ENTRIES = FILTER_ENTRIES_COARSE + 2 * FILTER_COARSE_WORDS,
+	FILTER_ENTRIES_DEEP = FILTER_ENTRIES + 2 * FILTER_WORDS,
+	FILTER_POLICIES_COARSE = FILTER_ENTRIES_DEEP + 2 * FILTER_WORDS,
+	FILTER_POLICIES = FILTER_POLICIES_COARSE + 2 * FILTER_COARSE_WORDS,
+	FILTER_ALL = FILTER_POLICIES + 2 * FILTER_WORDS, /* words of the map */
 };
 
 enum entry_kind {
@@ -325,8 +365,8 @@ struct live {
 	__u32 watch_burst;	 /* events a CPU may send at once */
 	__u32 entries;		 /* how many entries there are, 0: no lookup */
 	__u32 malformed_pass;
-	__u32 generation;
-	__u32 nest; /* user space: at most so many entries lie one within the other */
+	__u32 generation; /* of policies, services, roots ...: the half in force is its last bit */
+	__u32 nest;	  /* user space: at most so many entries lie one within the other */
 };
 
 /* What the maps of an instance were made for. */

@@ -46,26 +46,60 @@ static __always_inline const struct directory_cell *directory_fetch(void *direct
 	return bpf_map_lookup_elem(directory, &index);
 }
 
+static __always_inline int filter_bit(const void *map, __u32 first, __u32 bit)
+{
+	__u32 index = first + bit / 64;
+	const __u64 *word = bpf_map_lookup_elem((void *)map, &index);
+
+	return !word || *word >> (bit & 63) & 1;
+}
+
 #include "directory.h"
+#include "filter.h"
 
 /* Rarer than IPv4, and many steps to prove: a function by itself. */
-__noinline __u32 directory_find6(const struct packet *packet)
+__noinline __u32 directory_walk6(const struct packet *packet, __u32 generation, __u32 word)
 {
-	void *directory = trie_of(&prefixes6, 0);
+	void *directory = trie_of(&prefixes6, generation & 1);
 
-	return packet && directory ? directory_find(directory, packet->source, 128) : 0;
+	return packet && directory ? directory_walk(directory, word, packet->source, 128) : 0;
 }
 
-static __always_inline __u32 directory_find4(const struct packet *packet)
+static __always_inline __u32 directory_walk4(const struct packet *packet, __u32 generation,
+					     __u32 word)
 {
-	void *directory = trie_of(&prefixes4, 0);
+	void *directory = trie_of(&prefixes4, generation & 1);
 
-	return directory ? directory_find(directory, packet->source, 32) : 0;
+	return directory ? directory_walk(directory, word, packet->source, 32) : 0;
 }
 
-static __always_inline struct prefix_match policy_of(const struct packet *packet)
+/* A word of the root that begins at the cell `first`. */
+static __always_inline __u32 root_word(__u32 first, __u32 slot)
 {
-	__u32 word = packet->family == 4 ? directory_find4(packet) : directory_find6(packet);
+	__u32 index = first + slot / DIRECTORY_CHILDREN;
+	const struct directory_cell *cell = bpf_map_lookup_elem(&roots, &index);
+
+	return cell ? cell->child[slot % DIRECTORY_CHILDREN] : 0;
+}
+
+static __always_inline __u32 policy_word(const struct packet *packet, __u32 generation)
+{
+	__u32 first = ((generation & 1) * 2 + (packet->family == 6)) * 2 * DIRECTORY_ROOT;
+	__u32 slot = directory_slot(packet->source);
+	__u32 word = root_word(first, slot);
+
+	if (directory_ends(word))
+		return word;
+	if (word & DIRECTORY_ASK &&
+	    !filter_policies(&filter, packet->source, packet->family, word & DIRECTORY_MANY))
+		return root_word(first + DIRECTORY_ROOT, slot);
+	return packet->family == 4 ? directory_walk4(packet, generation, word)
+				   : directory_walk6(packet, generation, word);
+}
+
+static __always_inline struct prefix_match policy_of(const struct packet *packet, __u32 generation)
+{
+	__u32 word = policy_word(packet, generation);
 
 	return word ? directory_match(word) : (struct prefix_match){ NO_POLICY, 0 };
 }
@@ -125,12 +159,16 @@ __noinline int outrank(const struct packet *packet, __u32 policy_len, struct rul
 	return 0;
 }
 
-static __always_inline struct ruling ruling_of(const struct packet *packet, int entries)
+/* The generation is read once: all that is looked up for a packet belongs to one policy. */
+static __always_inline struct ruling ruling_of(const struct packet *packet,
+					       const struct live *config)
 {
-	const struct prefix_match match = policy_of(packet);
+	__u32 generation = *(const volatile __u32 *)&config->generation;
+	const struct prefix_match match = policy_of(packet, generation);
 	struct ruling ruling = { 0, match.policy };
 
-	if (entries)
+	if (config->entries &&
+	    filter_entries(&filter, packet->source, packet->family, config->entries))
 		outrank(packet, match.len, &ruling);
 	return ruling;
 }

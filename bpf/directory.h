@@ -3,8 +3,10 @@
  * Longest prefix by a multibit trie: 16 bits at the root, then 4 bits a cell,
  * and a leaf as soon as only one prefix is left below. A policy for everybody
  * costs one read, a million of prefixes a handful, where the kernel's LPM trie
- * goes a node for each bit that tells prefixes apart. Built by user space
- * (directory.c), never changed afterwards. Pure: cells are fetched by
+ * goes a node for each bit that tells prefixes apart. Of many prefixes most
+ * sources are in none: there the root knows the answer too, and a filter that
+ * it is the answer. Built by user space (directory.c), never changed
+ * afterwards. Pure: cells are fetched by
  *
  *     static const struct directory_cell *directory_fetch(void *directory, __u32 index)
  *
@@ -45,15 +47,25 @@ DIRECTORY_INLINE int leaf_covers(const struct directory_cell *leaf, const __u8 *
 	return 1;
 }
 
-/*
- * The word that the address leads to: 0, or a DIRECTORY_MATCH. `bits` is the
- * address' length, 32 or 128, a constant for whoever calls.
- */
-DIRECTORY_INLINE __u32 directory_find(void *directory, const __u8 *address, __u32 bits)
+/* Which word of the root the address begins at. */
+DIRECTORY_INLINE __u32 directory_slot(const __u8 *address)
 {
-	__u32 root = (__u32)address[0] << 8 | address[1];
-	const struct directory_cell *cell = directory_fetch(directory, root / DIRECTORY_CHILDREN);
-	__u32 word = cell ? cell->child[root % DIRECTORY_CHILDREN] : 0;
+	return (__u32)address[0] << 8 | address[1];
+}
+
+/* Is the word the answer: 0, or a DIRECTORY_MATCH? Else it leads to a cell. */
+DIRECTORY_INLINE int directory_ends(__u32 word)
+{
+	return !(word & DIRECTORY_NODE);
+}
+
+/*
+ * The answer that the address is led to from the root's word. `bits` is the address' length, 32
+ * or 128, a constant for whoever calls.
+ */
+DIRECTORY_INLINE __u32 directory_walk(void *directory, __u32 word, const __u8 *address, __u32 bits)
+{
+	const struct directory_cell *cell;
 
 	for (__u32 depth = 16; depth < bits && (word & DIRECTORY_TYPE) == DIRECTORY_NODE;
 	     depth += 4) {

@@ -133,29 +133,49 @@ struct {
 	__type(value, __u32);
 } services SEC(".maps");
 
+/* Where no prefix is: words of bits. Changed in place; a bit too many is no fault. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FILTER_ALL);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} filter SEC(".maps");
+
+/* Two generations of IPv4's and IPv6's root, and what holds around. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 8 * DIRECTORY_ROOT);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct directory_cell);
+} roots SEC(".maps");
+
 /*
- * Directories and tries are held by outer maps, so that a new one is swapped in by one update.
- * The inner definitions name sizes, not types: libbpf 1.1 takes no BTF there.
+ * What has no fixed size is held by outer maps. The kernel makes no call of a lookup in other
+ * arrays, which is why roots and filter are not in there. The inner definitions name sizes, not
+ * types: libbpf 1.1 takes no BTF there.
  */
-/* A directory of the policies' prefixes; BPF_F_INNER_MAP lets each have its own size. */
+/* The cells of the policies' directories; BPF_F_INNER_MAP lets each have its own number. */
 struct directory_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, DIRECTORY_ROOT);
+	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_INNER_MAP);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct directory_cell));
 };
 
+/* One slot a generation. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__array(values, struct directory_map);
 } prefixes4 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__array(values, struct directory_map);
 } prefixes6 SEC(".maps");

@@ -147,7 +147,7 @@ static __always_inline struct verdict limit_policy(const struct policy *policy, 
 static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config)
 {
 	const struct packet *packet = &desk->packet;
-	struct ruling ruling = ruling_of(packet, config->entries != 0);
+	struct ruling ruling = ruling_of(packet, config);
 	const struct policy *policy;
 	struct verdict verdict;
 

@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 
+#include "apply_filter.h"
 #include "apply_room.h"
 #include "apply_states.h"
 #include "cells.h"
@@ -57,9 +58,10 @@ struct change {
 	struct instance *instance;
 	const struct image *old, *image;
 	struct live live; /* as it will be */
-	uint32_t slot;	  /* the idle half: of policies, services, destinations */
+	uint32_t slot;	  /* the idle half: of policies, services, roots ... */
 	uint32_t base;	  /* its first policy */
-	int tries[2];	  /* IPv4, IPv6; -1: not made */
+	struct filter filter;
+	uint64_t *filter_words; /* the instance's own */
 	struct room room;
 };
 
@@ -74,14 +76,16 @@ static int begin(struct change *change)
 	change->live.malformed_pass = change->image->ruleset->malformed_pass;
 	change->slot = change->live.generation & 1;
 	change->base = change->slot * instance->meta.policies;
-	return room_open(instance, change->old, change->image, &change->room);
+	err = filter_new(&change->filter);
+	if (!err)
+		err = filter_map(instance, &change->filter_words);
+	return err ? err : room_open(instance, change->old, change->image, &change->room);
 }
 
 static void end(struct change *change)
 {
-	for (int i = 0; i < 2; i++)
-		if (change->tries[i] >= 0)
-			close(change->tries[i]);
+	filter_free(&change->filter);
+	filter_unmap(change->filter_words);
 	room_close(&change->room);
 }
 
@@ -183,9 +187,9 @@ static int filling_trie(struct filling *filling, enum map_index outer, int err)
 	return trie;
 }
 
-static int fill_directory(int fd, const struct directory *directory)
+static int fill_cells(int fd, const struct directory *directory)
 {
-	uint32_t *keys = malloc(directory->count * sizeof(*keys));
+	uint32_t *keys = malloc((directory->count + 1) * sizeof(*keys));
 	int err;
 
 	if (!keys)
@@ -198,23 +202,67 @@ static int fill_directory(int fd, const struct directory *directory)
 	return err;
 }
 
-/* The directory of a family's policies, as a map. Returns its fd or -errno. */
-static int policy_directory(const struct change *change, unsigned int family)
+static enum map_index cells_map(unsigned int family)
+{
+	return family == 4 ? MAP_PREFIXES4 : MAP_PREFIXES6;
+}
+
+static int write_cells(const struct change *change, unsigned int family,
+		       const struct directory *directory)
+{
+	int fd = map_make_inner(cells_map(family), directory->count);
+	int err = fd < 0 ? fd : fill_cells(fd, directory);
+
+	if (!err)
+		err = trie_swap(change->instance->maps[cells_map(family)], change->slot, fd);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int write_root(const struct change *change, unsigned int family,
+		      const struct directory *directory)
+{
+	size_t each = 2 * DIRECTORY_ROOT * sizeof(struct directory_cell);
+	char *memory = mmap(NULL, 4 * each, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    change->instance->maps[MAP_ROOTS], 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	memcpy(memory + (2 * change->slot + (family == 6)) * each, directory->root, each);
+	munmap(memory, 4 * each);
+	return 0;
+}
+
+/* Before the swap: the filter lets through to the old prefixes and the new ones. */
+static void write_filter(struct change *change, unsigned int family)
+{
+	const struct image *image = change->image;
+
+	for (size_t i = 0; i < image->prefix_count; i++)
+		if (image->prefixes[i].prefix.family == family)
+			filter_add_policy(&change->filter, &image->prefixes[i].prefix);
+	filter_join(change->filter_words, change->filter.words, FILTER_POLICIES_COARSE, FILTER_ALL);
+}
+
+/* What finds a family's policies. Nobody reads the idle half: it may be filled in place. */
+static int write_directory(struct change *change, unsigned int family)
 {
 	const struct image *image = change->image;
 	struct directory directory;
-	int err, fd;
+	int err;
 
 	err = directory_build(image->prefixes, image->prefix_count, family, change->base,
 			      &directory);
 	if (err)
 		return err;
-	fd = map_make_inner(family == 4 ? MAP_PREFIXES4 : MAP_PREFIXES6, directory.count);
-	err = fd < 0 ? fd : fill_directory(fd, &directory);
+	if (directory.filtered)
+		write_filter(change, family);
+	err = write_root(change, family, &directory);
+	if (!err)
+		err = write_cells(change, family, &directory);
 	directory_free(&directory);
-	if (err && fd >= 0)
-		close(fd);
-	return err ? err : fd;
+	return err;
 }
 
 static int destination_trie(const struct change *change, unsigned int family)
@@ -246,16 +294,6 @@ static int write_destinations(const struct change *change)
 		close(trie);
 	}
 	return err;
-}
-
-static int make_tries(struct change *change)
-{
-	for (int i = 0; i < 2; i++) {
-		change->tries[i] = policy_directory(change, i ? 6 : 4);
-		if (change->tries[i] < 0)
-			return change->tries[i];
-	}
-	return 0;
 }
 
 /* ---- states ---- */
@@ -393,7 +431,9 @@ static int prepare(struct change *change, struct message *message)
 	if (!err)
 		err = write_destinations(change);
 	if (!err)
-		err = make_tries(change);
+		err = write_directory(change, 4);
+	if (!err)
+		err = write_directory(change, 6);
 	if (!err)
 		err = restart_states(change, true);
 	if (err)
@@ -401,16 +441,14 @@ static int prepare(struct change *change, struct message *message)
 	return 0;
 }
 
-/* From here on nothing needs memory of the kernel, so that nothing can fail half-way. */
+/*
+ * One word of struct live, the generation, switches all that a packet looks up. Nothing here needs
+ * memory of the kernel, so that nothing can fail half-way.
+ */
 static int swap(struct change *change, struct message *message)
 {
-	const int *maps = change->instance->maps;
 	int err = room_carry(&change->room);
 
-	if (!err)
-		err = trie_swap(maps[MAP_PREFIXES4], 0, change->tries[0]);
-	if (!err)
-		err = trie_swap(maps[MAP_PREFIXES6], 0, change->tries[1]);
 	if (!err)
 		err = live_write(change->instance, &change->live);
 	if (err)
@@ -419,10 +457,29 @@ static int swap(struct change *change, struct message *message)
 	return 0;
 }
 
+/*
+ * The cells of the generation before. The kernel returns when no packet is under way to them, and
+ * so none that still goes by that generation; before the first one there were no packets either.
+ */
+static int release_old(const struct change *change)
+{
+	static const enum map_index outer[] = { MAP_PREFIXES4, MAP_PREFIXES6 };
+	uint32_t slot = !change->slot;
+
+	for (int i = 0; i < 2; i++)
+		if (bpf_map_delete_elem(change->instance->maps[outer[i]], &slot) && errno != ENOENT)
+			return -errno;
+	filter_settle(change->filter_words, change->filter.words, FILTER_POLICIES_COARSE,
+		      FILTER_ALL);
+	return 0;
+}
+
 static int settle(struct change *change, bool flush, struct message *message)
 {
-	int err = flush ? flush_states(change) : restart_states(change, false);
+	int err = release_old(change);
 
+	if (!err)
+		err = flush ? flush_states(change) : restart_states(change, false);
 	if (!err)
 		err = clamp_states(change);
 	if (!err)
@@ -440,9 +497,7 @@ static int settle(struct change *change, bool flush, struct message *message)
 int apply_image(struct instance *instance, const struct image *old, const struct image *image,
 		bool flush, struct message *message)
 {
-	struct change change = {
-		.instance = instance, .old = old, .image = image, .tries = { -1, -1 }
-	};
+	struct change change = { .instance = instance, .old = old, .image = image };
 	int err = check_room(&change, message);
 
 	if (err)

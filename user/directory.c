@@ -5,7 +5,11 @@
 
 #include "directory.h"
 
+/* In the place of a cell's index. */
+#define AT_ROOT UINT32_MAX
+
 struct builder {
+	struct directory_cell *root;
 	struct directory_cell *cells;
 	size_t count, room;
 	uint32_t base;
@@ -20,19 +24,18 @@ struct block {
 	uint32_t around; /* what holds where none of them does */
 };
 
-/* Returns the index of the first of `count` new cells, all zero. */
-static uint32_t cells_new(struct builder *builder, size_t count)
+/* Returns the index of a new cell, all zero. */
+static uint32_t cell_new(struct builder *builder)
 {
 	size_t room = builder->room;
 	struct directory_cell *cells;
 
-	if (builder->count + count > DIRECTORY_INDEX)
+	if (builder->count == DIRECTORY_INDEX)
 		builder->error = -E2BIG;
-	while (builder->count + count > room)
-		room = room ? room * 2 : (size_t)DIRECTORY_ROOT * 2;
 	if (builder->error)
 		return 0;
-	if (room != builder->room) {
+	if (builder->count == room) {
+		room = room ? room * 2 : 256;
 		cells = reallocarray(builder->cells, room, sizeof(*cells));
 		if (!cells) {
 			builder->error = -ENOMEM;
@@ -41,9 +44,8 @@ static uint32_t cells_new(struct builder *builder, size_t count)
 		builder->cells = cells;
 		builder->room = room;
 	}
-	memset(builder->cells + builder->count, 0, count * sizeof(*cells));
-	builder->count += count;
-	return builder->count - count;
+	memset(builder->cells + builder->count, 0, sizeof(*cells));
+	return builder->count++;
 }
 
 static uint32_t match_word(struct builder *builder, const struct image_prefix *prefix)
@@ -72,7 +74,7 @@ static uint32_t build_block(struct builder *builder, const struct block *block);
 static uint32_t build_leaf(struct builder *builder, const struct block *block)
 {
 	const struct image_prefix *prefix = block->first;
-	uint32_t index = cells_new(builder, 1);
+	uint32_t index = cell_new(builder);
 	struct directory_leaf *leaf;
 
 	if (builder->error)
@@ -85,21 +87,19 @@ static uint32_t build_leaf(struct builder *builder, const struct block *block)
 	return DIRECTORY_LEAF | index;
 }
 
-static void set_child(struct builder *builder, uint32_t cells, uint32_t child, uint32_t word)
+/* Cells move when there are more of them: not to be kept. */
+static uint32_t *child_of(const struct builder *builder, uint32_t cell, uint32_t child)
 {
-	builder->cells[cells + child / DIRECTORY_CHILDREN].child[child % DIRECTORY_CHILDREN] = word;
-}
-
-static uint32_t get_child(const struct builder *builder, uint32_t cells, uint32_t child)
-{
-	return builder->cells[cells + child / DIRECTORY_CHILDREN].child[child % DIRECTORY_CHILDREN];
+	if (cell != AT_ROOT)
+		return &builder->cells[cell].child[child];
+	return &builder->root[child / DIRECTORY_CHILDREN].child[child % DIRECTORY_CHILDREN];
 }
 
 /*
  * Prefixes that end within this stride hold for a range of children. They come
  * in the order of address and length: one within another follows it, and wins.
  */
-static void spread_short(struct builder *builder, const struct block *block, uint32_t cells,
+static void spread_short(struct builder *builder, const struct block *block, uint32_t cell,
 			 unsigned int bits)
 {
 	for (size_t i = 0; i < block->count; i++) {
@@ -111,12 +111,12 @@ static void spread_short(struct builder *builder, const struct block *block, uin
 		first = address_bits(prefix, block->depth, bits);
 		span = 1U << (block->depth + bits - prefix->prefix.len);
 		for (uint32_t child = first; child < first + span; child++)
-			set_child(builder, cells, child, match_word(builder, prefix));
+			*child_of(builder, cell, child) = match_word(builder, prefix);
 	}
 }
 
 /* Longer prefixes make a block of each child that has any: runs of neighbours in the order. */
-static void descend(struct builder *builder, const struct block *block, uint32_t cells,
+static void descend(struct builder *builder, const struct block *block, uint32_t cell,
 		    unsigned int bits)
 {
 	const struct image_prefix *end = block->first + block->count;
@@ -124,7 +124,7 @@ static void descend(struct builder *builder, const struct block *block, uint32_t
 
 	while (at < end && !builder->error) {
 		struct block below = { .first = at, .depth = block->depth + bits };
-		uint32_t child = address_bits(at, block->depth, bits);
+		uint32_t child = address_bits(at, block->depth, bits), word;
 
 		if (at->prefix.len <= below.depth) {
 			at++;
@@ -134,18 +134,39 @@ static void descend(struct builder *builder, const struct block *block, uint32_t
 		       address_bits(at, block->depth, bits) == child)
 			at++;
 		below.count = at - below.first;
-		below.around = get_child(builder, cells, child);
-		set_child(builder, cells, child, build_block(builder, &below));
+		below.around = *child_of(builder, cell, child);
+		word = build_block(builder, &below);
+		*child_of(builder, cell, child) = word;
 	}
 }
 
-static void fill_cells(struct builder *builder, const struct block *block, uint32_t cells,
-		       unsigned int bits)
+static void fill_cell(struct builder *builder, const struct block *block, uint32_t cell)
 {
-	for (uint32_t child = 0; child < 1U << bits; child++)
-		set_child(builder, cells, child, block->around);
-	spread_short(builder, block, cells, bits);
-	descend(builder, block, cells, bits);
+	for (uint32_t child = 0; child < DIRECTORY_CHILDREN; child++)
+		*child_of(builder, cell, child) = block->around;
+	spread_short(builder, block, cell, 4);
+	descend(builder, block, cell, 4);
+}
+
+/* What the root's words are to say of the filter, by the number of prefixes. */
+static uint32_t filter_words(size_t count)
+{
+	uint32_t many = count >= FILTER_MANY ? DIRECTORY_MANY : 0;
+
+	return count >= DIRECTORY_LARGE ? DIRECTORY_ASK | many : 0;
+}
+
+static void fill_root(struct builder *builder, const struct block *all)
+{
+	uint32_t ask = filter_words(all->count);
+
+	spread_short(builder, all, AT_ROOT, 16);
+	memcpy(builder->root + DIRECTORY_ROOT, builder->root,
+	       DIRECTORY_ROOT * sizeof(*builder->root));
+	descend(builder, all, AT_ROOT, 16);
+	for (uint32_t slot = 0; slot < 65536 && ask; slot++)
+		if (*child_of(builder, AT_ROOT, slot) & DIRECTORY_NODE)
+			*child_of(builder, AT_ROOT, slot) |= ask;
 }
 
 /* Returns the word that stands for the block. */
@@ -155,10 +176,10 @@ static uint32_t build_block(struct builder *builder, const struct block *block)
 
 	if (block->count == 1)
 		return build_leaf(builder, block);
-	cell = cells_new(builder, 1);
+	cell = cell_new(builder);
 	if (builder->error)
 		return 0;
-	fill_cells(builder, block, cell, 4);
+	fill_cell(builder, block, cell);
 	return DIRECTORY_NODE | cell;
 }
 
@@ -180,23 +201,28 @@ int directory_build(const struct image_prefix *prefixes, size_t count, unsigned 
 	struct builder builder = { .base = base };
 	struct block all = { .count = family_run(prefixes, first, count, family) };
 
-	if (all.count)
+	builder.root = calloc(2UL * DIRECTORY_ROOT, sizeof(*builder.root));
+	if (!builder.root)
+		return -ENOMEM;
+	if (all.count) {
 		all.first = prefixes + first;
-	cells_new(&builder, DIRECTORY_ROOT);
-	if (!builder.error && all.count)
-		fill_cells(&builder, &all, 0, 16);
+		fill_root(&builder, &all);
+	}
 	if (builder.error) {
+		free(builder.root);
 		free(builder.cells);
 		return builder.error;
 	}
+	directory->root = builder.root;
 	directory->cells = builder.cells;
 	directory->count = builder.count;
+	directory->filtered = filter_words(all.count) != 0;
 	return 0;
 }
 
 void directory_free(struct directory *directory)
 {
+	free(directory->root);
 	free(directory->cells);
-	directory->cells = NULL;
-	directory->count = 0;
+	*directory = (struct directory){ 0 };
 }

@@ -8,9 +8,15 @@
 
 #include "compile.h"
 
+enum directory_size {
+	DIRECTORY_LARGE = 4096, /* prefixes of a family; from here on the filter is asked first */
+};
+
 struct directory {
+	struct directory_cell *root; /* 2 x DIRECTORY_ROOT */
 	struct directory_cell *cells;
-	size_t count; /* at least DIRECTORY_ROOT */
+	size_t count;  /* of cells */
+	bool filtered; /* the root says DIRECTORY_ASK: the filter must know the prefixes */
 };
 
 /*

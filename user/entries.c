@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 
+#include "apply_filter.h"
 #include "apply_room.h"
 #include "apply_states.h"
 #include "entries.h"
@@ -254,6 +255,15 @@ int entries_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
 	return 0;
 }
 
+int entries_filter(const struct entry_item *list, size_t count, struct filter *filter)
+{
+	int err = filter_new(filter);
+
+	for (size_t i = 0; i < count && !err; i++)
+		filter_add_entry(filter, &list[i].prefix);
+	return err;
+}
+
 /* ---- a change of one entry ---- */
 
 /* What one change knows and does to the whole. */
@@ -263,6 +273,7 @@ struct edit {
 	struct room room;
 	struct live live;
 	int64_t count_change;
+	uint64_t *filter;
 };
 
 int entries_failed(int err, const char *what, struct message *message)
@@ -278,11 +289,16 @@ static int edit_begin(struct edit *edit, struct instance *instance, const struct
 	*edit = (struct edit){ .instance = instance, .now = kernel_now_ns() };
 	err = live_read(instance, &edit->live);
 	if (!err)
+		err = filter_map(instance, &edit->filter);
+	if (!err)
 		err = room_open(instance, NULL, image, &edit->room);
 	return err ? entries_failed(err, "read", message) : 0;
 }
 
-/* What was changed is counted, whether all went well or not. Returns the first error. */
+/*
+ * What was changed is counted, whether all went well or not. Returns the first error. What is
+ * removed leaves its bits in the filter, which others may share, until nothing is left.
+ */
 static int edit_end(struct edit *edit, int err, struct message *message)
 {
 	struct live now;
@@ -294,7 +310,11 @@ static int edit_end(struct edit *edit, int err, struct message *message)
 				      : 0;
 		now.nest = edit->live.nest;
 		counted = live_write(edit->instance, &now);
+		if (!counted && !now.entries && edit->count_change < 0)
+			filter_settle(edit->filter, NULL, FILTER_ENTRIES_COARSE,
+				      FILTER_POLICIES_COARSE);
 	}
+	filter_unmap(edit->filter);
 	room_close(&edit->room);
 	return err || !counted ? err : entries_failed(counted, "count", message);
 }
@@ -376,15 +396,31 @@ static int check_with(const struct entry_item *list, size_t count, const struct 
 	return err;
 }
 
+/* All entries there are: the filter needs no other bits. */
+static int clean_filter(const struct edit *edit, const struct entry_item *list, size_t count)
+{
+	struct filter exact;
+	int err = entries_filter(list, count, &exact);
+
+	if (err)
+		return err;
+	filter_settle(edit->filter, exact.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_free(&exact);
+	return 0;
+}
+
 /* Prune, and refuse what would nest too deep. */
 static int look_at_all(struct edit *edit, const struct prefix *prefix, struct message *message)
 {
 	struct entry_item *list = NULL;
-	size_t count = 0;
+	size_t count = 0, all;
 	int err = entries_all(edit->instance, &list, &count);
 
+	all = count;
 	if (!err)
 		err = prune(edit, list, &count);
+	if (!err && count != all)
+		err = clean_filter(edit, list, count);
 	err = err ? entries_failed(err, "read", message)
 		  : check_with(list, count, prefix, &edit->live.nest, message);
 	free(list);
@@ -464,9 +500,11 @@ static int place_limit(struct edit *edit, const struct entry *old, struct policy
 static int put_entry(struct edit *edit, const struct prefix *prefix, const struct entry *entry,
 		     const struct entry *old, struct message *message)
 {
+	struct filter in_use = { .words = edit->filter };
 	union prefix_key key = prefix_key(prefix);
 	int err = 0;
 
+	filter_add_entry(&in_use, prefix);
 	if (bpf_map_update_elem(trie_fd(edit->instance, prefix), &key, entry, BPF_ANY))
 		return entries_failed(-errno, "write", message);
 	if (old)

@@ -7,6 +7,7 @@
 #define WEIR_ENTRIES_H
 
 #include "apply.h"
+#include "filter.h"
 
 /* An entry without its words: there may be millions. */
 struct entry_item {
@@ -28,6 +29,9 @@ bool entry_expired(const struct entry *entry, uint64_t now);
  */
 int entries_nesting(const struct entry_item *list, size_t count, uint32_t *nest,
 		    struct message *message);
+
+/* A new filter with the bits of these: 0 or -ENOMEM. */
+int entries_filter(const struct entry_item *list, size_t count, struct filter *filter);
 
 /* "cannot WHAT the entries: ..."; returns err. */
 int entries_failed(int err, const char *what, struct message *message);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apply_filter.h"
 #include "apply_room.h"
 #include "entries.h"
 #include "kernel_maps.h"
@@ -147,6 +148,18 @@ static int replace_trie(struct instance *instance, unsigned int family, int trie
 	return 0;
 }
 
+/* Nobody looks where there is no entry: a writer may die between the swap and the count. */
+static int count_some(struct instance *instance, size_t count)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	if (err || live.entries)
+		return err;
+	live.entries = count;
+	return live_write(instance, &live);
+}
+
 /* Both tries are ready before the first is swapped in. */
 static int swap_tries(struct instance *instance, const struct merge *merge,
 		      struct progress *progress, struct message *message)
@@ -159,6 +172,11 @@ static int swap_tries(struct instance *instance, const struct merge *merge,
 		err = tries[i] < 0 ? tries[i] : fill_trie(tries[i], i ? 6 : 4, merge, progress);
 		if (err)
 			entries_failed(err, "fill", message);
+	}
+	if (!err) {
+		err = count_some(instance, merge->count);
+		if (err)
+			entries_failed(err, "count", message);
 	}
 	for (int i = 0; i < 2 && !err; i++) {
 		err = replace_trie(instance, i ? 6 : 4, tries[i], message);
@@ -189,6 +207,29 @@ static int settle(struct instance *instance, const struct merge *merge, uint32_t
 	return err;
 }
 
+/* The filter lets through to old entries and new ones until the new ones are all there are. */
+static int swap_filtered(struct instance *instance, const struct merge *merge,
+			 struct progress *progress, struct message *message)
+{
+	struct filter filter;
+	uint64_t *words = NULL;
+	int err = entries_filter(merge->list, merge->count, &filter);
+
+	if (!err)
+		err = filter_map(instance, &words);
+	if (err) {
+		filter_free(&filter);
+		return entries_failed(err, "filter", message);
+	}
+	filter_join(words, filter.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	err = swap_tries(instance, merge, progress, message);
+	if (!err)
+		filter_settle(words, filter.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_unmap(words);
+	filter_free(&filter);
+	return err;
+}
+
 static int block_merged(struct instance *instance, const struct merge *merge,
 			void (*report)(size_t done, size_t of), struct message *message)
 {
@@ -207,7 +248,7 @@ static int block_merged(struct instance *instance, const struct merge *merge,
 	if (err)
 		entries_failed(err, "read", message);
 	if (!err)
-		err = swap_tries(instance, merge, &progress, message);
+		err = swap_filtered(instance, merge, &progress, message);
 	if (!err) {
 		err = settle(instance, merge, nest, &room);
 		if (err)

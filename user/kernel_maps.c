@@ -14,6 +14,7 @@ enum map_size {
 };
 
 #define ARRAY(map, value)  map, BPF_MAP_TYPE_ARRAY, U32, value, 0, false
+#define MAPPED(map, value) map, BPF_MAP_TYPE_ARRAY, U32, value, BPF_F_MMAPABLE, false
 #define PERCPU(map, value) map, BPF_MAP_TYPE_PERCPU_ARRAY, U32, value, 0, false
 #define OUTER(map)	   map, BPF_MAP_TYPE_ARRAY_OF_MAPS, U32, U32, 0, false
 #define TABLE(type, map, value, flags) \
@@ -34,7 +35,9 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_TALLY] = { PERCPU("tally", sizeof(struct tally)) },
 	[MAP_CREDITS] = { PERCPU("credits", sizeof(struct credit)) },
 	[MAP_POLICIES] = { ARRAY("policies", sizeof(struct policy)) },
-	[MAP_SERVICES] = { "services", BPF_MAP_TYPE_ARRAY, U32, U32, BPF_F_MMAPABLE, false },
+	[MAP_SERVICES] = { MAPPED("services", U32) },
+	[MAP_FILTER] = { MAPPED("filter", sizeof(uint64_t)) },
+	[MAP_ROOTS] = { MAPPED("roots", sizeof(struct directory_cell)) },
 	[MAP_PREFIXES4] = { OUTER("prefixes4") },
 	[MAP_PREFIXES6] = { OUTER("prefixes6") },
 	[MAP_DESTINATIONS4] = { OUTER("destinations4") },
@@ -101,6 +104,12 @@ uint32_t map_elements(enum map_index index, const struct meta *meta)
 		return at_least_one(2 * (uint64_t)meta->policies + meta->entry_policies);
 	case MAP_SERVICES:
 		return 2 * SERVICE_ROWS;
+	case MAP_FILTER:
+		return FILTER_ALL;
+	case MAP_ROOTS:
+		return 8 * DIRECTORY_ROOT;
+	case MAP_PREFIXES4:
+	case MAP_PREFIXES6:
 	case MAP_DESTINATIONS4:
 	case MAP_DESTINATIONS6:
 		return 2;
@@ -150,7 +159,9 @@ uint64_t maps_table_bytes(const struct meta *meta, unsigned int cpus)
 uint64_t maps_bytes(const struct meta *meta, unsigned int cpus)
 {
 	return maps_table_bytes(meta, cpus) + bytes_of(MAP_POLICIES, meta, sizeof(struct policy)) +
-	       bytes_of(MAP_COUNTERS, meta, sizeof(struct counter) * cpus);
+	       bytes_of(MAP_COUNTERS, meta, sizeof(struct counter) * cpus) +
+	       bytes_of(MAP_FILTER, meta, sizeof(uint64_t)) +
+	       bytes_of(MAP_ROOTS, meta, sizeof(struct directory_cell));
 }
 
 int map_make(enum map_index index, const struct meta *meta)
@@ -167,7 +178,7 @@ static int make_directory(enum map_index outer, uint32_t cells)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, shapes[outer].name, U32,
-				sizeof(struct directory_cell), cells, &options);
+				sizeof(struct directory_cell), at_least_one(cells), &options);
 
 	return fd < 0 ? -errno : fd;
 }

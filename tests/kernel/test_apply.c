@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Policies and entries put in force, changed and taken back, judged by the program itself. */
+#include "../../user/apply_filter.h"
 #include "fixture.h"
 
 #define NAME "kernel-a"
@@ -232,6 +233,163 @@ static void a_list_of_blocks_is_swapped_in(void **state)
 	fixture_destroy(&f);
 }
 
+/* ---- the filter ---- */
+
+static unsigned int bits_set(size_t first, size_t end)
+{
+	unsigned int bits = 0;
+	uint64_t *words;
+
+	must(filter_map(&f.instance, &words));
+	for (size_t i = first; i < end; i++)
+		bits += __builtin_popcountll(words[i]);
+	filter_unmap(words);
+	return bits;
+}
+
+static unsigned int entry_bits(void)
+{
+	return bits_set(FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+}
+
+static unsigned int policy_bits(void)
+{
+	return bits_set(FILTER_POLICIES_COARSE, FILTER_ALL);
+}
+
+/* Each entry has a bit of each kind here: coarse, fine, deep. */
+static void what_is_removed_leaves_bits_until_the_next_list(void **state)
+{
+	struct prefix list[2];
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	assert_int_equal(entry_bits(), 0);
+	set("192.0.2.1", ENTRY_BLOCK, 0);
+	set("2001:db8:1::/48", ENTRY_BLOCK, 0);
+	set("198.51.100.0/24", ENTRY_ALLOW, 0);
+	assert_int_equal(entry_bits(), 9);
+	drop("192.0.2.1");
+	assert_int_equal(entry_bits(), 9);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 3);
+	assert_int_equal(pass(&f, "2001:db8:1::1", 53, 3), 0);
+	list[0] = prefix_from("203.0.113.7");
+	list[1] = prefix_from("203.0.112.0/24");
+	must(entries_block(&f.instance, list, 2, 0, NULL, &message));
+	assert_int_equal(pass(&f, "203.0.113.7", 53, 3), 0);
+	assert_int_equal(pass(&f, "203.0.112.9", 53, 3), 0);
+	assert_int_equal(pass(&f, "2001:db8:1::1", 53, 3), 0);
+	assert_int_equal(entry_bits(), 11); /* the two have a coarse bit in common */
+	fixture_destroy(&f);
+}
+
+static void the_last_entry_takes_all_bits_with_it(void **state)
+{
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set("0.0.0.0/0", ENTRY_BLOCK, 0);
+	set("::/0", ENTRY_BLOCK, 0);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 0);
+	assert_int_equal(pass(&f, "2001:db8::1", 53, 3), 0);
+	drop("0.0.0.0/0");
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 3);
+	assert_int_equal(pass(&f, "2001:db8::1", 53, 3), 0);
+	drop("::/0");
+	assert_int_equal(entry_bits(), 0);
+	assert_int_equal(pass(&f, "2001:db8::1", 53, 3), 3);
+	fixture_destroy(&f);
+}
+
+static void what_expires_takes_its_bits_with_it(void **state)
+{
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set("192.0.2.1", ENTRY_BLOCK, 1);
+	set("198.51.100.1", ENTRY_BLOCK, 0);
+	assert_int_equal(entry_bits(), 3);
+	assert_int_equal(pass(&f, "198.51.100.1", 53, 3), 0);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 3);
+	fixture_destroy(&f);
+}
+
+/* As a writer leaves it that dies behind any step before its swap: with bits of a list to come. */
+static void bits_too_many_are_no_fault(void **state)
+{
+	struct prefix list = prefix_from("203.0.113.7");
+	uint64_t *words;
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("100"));
+	set("10.0.0.0/8", ENTRY_BLOCK, 0);
+	set("10.1.0.0/16", ENTRY_ALLOW, 0);
+	must(filter_map(&f.instance, &words));
+	memset(words, 0xff, FILTER_ALL * sizeof(*words));
+	filter_unmap(words);
+	assert_int_equal(pass(&f, "10.2.3.4", 53, 3), 0);
+	assert_int_equal(pass(&f, "10.1.3.4", 53, 3), 3);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 3);
+	assert_int_equal(pass(&f, "2001:db8::1", 53, 3), 3);
+	must(entries_block(&f.instance, &list, 1, 0, NULL, &message));
+	must(fixture_apply(&f, HOURLY("99"), false));
+	assert_int_equal(policy_bits(), 0);
+	assert_in_range(entry_bits(), 1, 65536 * 2 + 4096 + 3);
+	assert_int_equal(pass(&f, "10.2.3.4", 53, 3), 0);
+	assert_int_equal(pass(&f, "203.0.113.7", 53, 3), 0);
+	fixture_destroy(&f);
+}
+
+/* A drop policy of so many hosts, 10.0.0.0 and every 4th address behind it, and 10.9.0.0/17. */
+static char *many_hosts(unsigned int count)
+{
+	char *text;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	fputs("policies:\n  - {name: net, sources: [10.0.0.0/8], action: pass}\n"
+	      "  - {name: bad, action: drop, sources: [10.9.0.0/17",
+	      out);
+	for (unsigned int i = 0; i < count; i++)
+		fprintf(out, ", 10.0.%u.%u, '2001:db8:%x::/64'", i / 64, i % 64 * 4, i + 1);
+	fputs("]}\n", out);
+	fclose(out);
+	return text;
+}
+
+static void judge_hosts(unsigned int dropped)
+{
+	assert_int_equal(pass(&f, "10.0.0.0", 53, 1), dropped ? 0 : 1);
+	assert_int_equal(pass(&f, "10.0.78.60", 53, 1), dropped > 5000 ? 0 : 1);
+	assert_int_equal(pass(&f, "10.0.78.61", 53, 1), 1);
+	assert_int_equal(pass(&f, "10.0.200.0", 53, 1), 1);
+	assert_int_equal(pass(&f, "10.9.127.1", 53, 1), dropped ? 0 : 1);
+	assert_int_equal(pass(&f, "10.9.128.1", 53, 1), 1);
+	assert_int_equal(pass(&f, "2001:db8:1::7", 53, 1), dropped ? 0 : 1);
+	assert_int_equal(pass(&f, "2001:db8:0:1::7", 53, 1), 1);
+	assert_int_equal(pass(&f, "2001:db9::1", 53, 1), 1);
+}
+
+static void a_large_policy_is_filtered_and_a_small_one_not(void **state)
+{
+	char *large = many_hosts(6000), *small = many_hosts(100);
+
+	(void)state;
+	fixture_create(&f, NAME, large);
+	judge_hosts(6000);
+	assert_int_not_equal(policy_bits(), 0);
+	must(fixture_apply(&f, small, false));
+	judge_hosts(100);
+	assert_int_equal(policy_bits(), 0);
+	must(fixture_apply(&f, large, false));
+	judge_hosts(6000);
+	must(fixture_apply(&f, HOURLY("100"), false));
+	judge_hosts(0);
+	assert_int_equal(policy_bits(), 0);
+	free(large);
+	free(small);
+	fixture_destroy(&f);
+}
+
 static int clean(void **state)
 {
 	(void)state;
@@ -249,6 +407,11 @@ int main(void)
 		cmocka_unit_test_teardown(limits_by_hand_hold_and_keep_their_states, clean),
 		cmocka_unit_test_teardown(limits_by_hand_find_room_until_there_is_none, clean),
 		cmocka_unit_test_teardown(a_list_of_blocks_is_swapped_in, clean),
+		cmocka_unit_test_teardown(what_is_removed_leaves_bits_until_the_next_list, clean),
+		cmocka_unit_test_teardown(the_last_entry_takes_all_bits_with_it, clean),
+		cmocka_unit_test_teardown(what_expires_takes_its_bits_with_it, clean),
+		cmocka_unit_test_teardown(bits_too_many_are_no_fault, clean),
+		cmocka_unit_test_teardown(a_large_policy_is_filtered_and_a_small_one_not, clean),
 	};
 
 	return cmocka_run_group_tests_name("apply", tests, mount_sysfs, NULL);

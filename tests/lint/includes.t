@@ -14,7 +14,7 @@ my $libbpf = qr{bpf/(bpf|libbpf|btf)\.h|linux/(bpf|if_link|rtnetlink|netlink)\.h
 # what not. The first layer whose pattern fits a file is its layer.
 my @layers = (
 	{ name => 'shared', files => qr{^bpf/abi\.h$}, quotes => [], angles => qr{linux/types\.h} },
-	{ name => 'pure', files => qr{^bpf/(algo|directory|key|packet|parse|siphash|flow)\.h$},
+	{ name => 'pure', files => qr{^bpf/(algo|block|directory|filter|key|packet|parse|siphash|flow)\.h$},
 	  quotes => [qw(shared pure)], angles => qr{$packets|bpf/bpf_endian\.h} },
 	{ name => 'maps', files => qr{^bpf/maps\.h$},
 	  quotes => [qw(shared pure)], angles => qr{linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
@@ -40,7 +40,7 @@ my @layers = (
 	  quotes => [qw(own shared pure log base model pure-user kernel kernel-side)],
 	  not_modules => qr{^(config|render_\w+|top)$}, angles => qr{$libc|$libbpf|cap-ng\.h} },
 	{ name => 'pure-user',
-	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|limiter_\w+|render_\w+|top|rates|sample|source_map|difference|directory|impact|entry|explain|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest|sync)\.[ch]$},
+	  files => qr{^user/(config|config_\w+|schema|compile|compile_\w+|slices|limiter|limiter_\w+|render_\w+|top|rates|sample|source_map|difference|directory|impact|entry|explain|filter|lockout|packet_words|prefix_list|policy_file|ssh_peer|replay|suggest|sync)\.[ch]$},
 	  quotes => [qw(own shared pure log base model pure-user)], modules => qr{^(snapshot|apply)$},
 	  angles => qr{$libc|yaml\.h|jansson\.h|(pcap/)?pcap\.h|ncurses(w/ncurses)?\.h}, not_angles => $libbpf },
 	{ name => 'running', files => qr{^user/(running|running_\w+|rollback|reader|watch|sync_node)\.[ch]$},

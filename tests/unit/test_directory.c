@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../../user/directory.h"
+#include "../../user/filter.h"
 #include "random.h"
 
 static const struct directory_cell *directory_fetch(void *directory, __u32 index)
@@ -21,11 +22,68 @@ static const struct directory_cell *directory_fetch(void *directory, __u32 index
 	return &all->cells[index];
 }
 
+static int filter_bit(const void *filter, __u32 first, __u32 bit)
+{
+	const uint64_t *words = filter;
+
+	assert_in_range(first + bit / 64, FILTER_POLICIES_COARSE, FILTER_ALL - 1);
+	return words[first + bit / 64] >> bit % 64 & 1;
+}
+
 #include "../../bpf/directory.h"
+#include "../../bpf/filter.h"
 
 enum sizes {
-	ADDRESSES = 20000,
+	PREFIXES = 6 * DIRECTORY_LARGE,
+	COMPARISONS = 16000000, /* prefixes x addresses, at most in one set */
+	ADDRESSES = 2000,
 };
+
+/* A directory with its filter, as the program has them. */
+struct finder {
+	struct directory directory;
+	struct filter filter;
+	size_t spared; /* walks */
+};
+
+static void finder_new(struct finder *finder, const struct image_prefix *prefixes, size_t count,
+		       unsigned int family)
+{
+	*finder = (struct finder){};
+	assert_int_equal(directory_build(prefixes, count, family, 0, &finder->directory), 0);
+	assert_int_equal(filter_new(&finder->filter), 0);
+	for (size_t i = 0; i < count && finder->directory.filtered; i++)
+		if (prefixes[i].prefix.family == family)
+			filter_add_policy(&finder->filter, &prefixes[i].prefix);
+}
+
+static void finder_free(struct finder *finder)
+{
+	directory_free(&finder->directory);
+	filter_free(&finder->filter);
+}
+
+static uint32_t root_word(const struct directory_cell *root, uint32_t slot)
+{
+	return root[slot / DIRECTORY_CHILDREN].child[slot % DIRECTORY_CHILDREN];
+}
+
+/* As policy_word of bpf/classify.h. */
+static uint32_t find(struct finder *finder, const struct prefix *address)
+{
+	const struct directory *directory = &finder->directory;
+	uint32_t slot = directory_slot(address->addr);
+	uint32_t word = root_word(directory->root, slot);
+
+	if (directory_ends(word))
+		return word;
+	if (word & DIRECTORY_ASK && !filter_policies(finder->filter.words, address->addr,
+						     address->family, word & DIRECTORY_MANY)) {
+		finder->spared++;
+		return root_word(directory->root + DIRECTORY_ROOT, slot);
+	}
+	return directory_walk(&finder->directory, word, address->addr, address->len);
+}
 
 static uint32_t search(const struct image_prefix *prefixes, size_t count,
 		       const struct prefix *address)
@@ -108,25 +166,27 @@ static struct prefix random_address(struct random *random, unsigned int family,
 	return address;
 }
 
-static void compare_family(struct random *random, const struct image_prefix *prefixes, size_t count,
-			   unsigned int family, unsigned int spread)
+/* Returns the number of walks that the filter spared. */
+static size_t compare_family(struct random *random, const struct image_prefix *prefixes,
+			     size_t count, unsigned int family, unsigned int spread)
 {
-	struct directory directory;
+	struct finder finder;
+	size_t addresses = COMPARISONS / count < ADDRESSES ? COMPARISONS / count : ADDRESSES;
 
-	assert_int_equal(directory_build(prefixes, count, family, 0, &directory), 0);
-	for (int i = 0; i < ADDRESSES / 10; i++) {
+	finder_new(&finder, prefixes, count, family);
+	for (size_t i = 0; i < addresses; i++) {
 		struct prefix at = random_address(random, family, prefixes, count, spread);
-		uint32_t found = directory_find(&directory, at.addr, family == 4 ? 32 : 128);
 
-		assert_int_equal(found, search(prefixes, count, &at));
+		assert_int_equal(find(&finder, &at), search(prefixes, count, &at));
 	}
-	directory_free(&directory);
+	finder_free(&finder);
+	return finder.spared;
 }
 
 static void test_as_search(void **state)
 {
 	static const size_t counts[] = { 1, 2, 3, 20, 300, 3000 };
-	struct image_prefix prefixes[3000];
+	static struct image_prefix prefixes[3000];
 	struct random random = { 7 };
 
 	(void)state;
@@ -134,27 +194,41 @@ static void test_as_search(void **state)
 		for (unsigned int spread = 1; spread <= 16; spread += 5) {
 			size_t count = random_prefixes(&random, prefixes, counts[i], spread);
 
-			compare_family(&random, prefixes, count, 4, spread);
-			compare_family(&random, prefixes, count, 6, spread);
+			assert_int_equal(compare_family(&random, prefixes, count, 4, spread), 0);
+			assert_int_equal(compare_family(&random, prefixes, count, 6, spread), 0);
 		}
+}
+
+static void test_large_as_search(void **state)
+{
+	static struct image_prefix prefixes[PREFIXES];
+	struct random random = { 11 };
+
+	(void)state;
+	for (unsigned int spread = 4; spread <= 16; spread += 6) {
+		size_t count = random_prefixes(&random, prefixes, PREFIXES, spread);
+
+		assert_true(compare_family(&random, prefixes, count, 4, spread) > 20);
+		assert_true(compare_family(&random, prefixes, count, 6, spread) > 20);
+	}
 }
 
 static void test_empty(void **state)
 {
-	struct directory directory;
-	const uint8_t address[16] = { 10, 1, 2, 3 };
+	const struct prefix address = { 4, 32, { 10, 1, 2, 3 } };
+	struct finder finder;
 
 	(void)state;
-	assert_int_equal(directory_build(NULL, 0, 4, 0, &directory), 0);
-	assert_int_equal(directory.count, DIRECTORY_ROOT);
-	assert_int_equal(directory_find(&directory, address, 32), 0);
-	directory_free(&directory);
+	finder_new(&finder, NULL, 0, 4);
+	assert_int_equal(finder.directory.count, 0);
+	assert_int_equal(find(&finder, &address), 0);
+	finder_free(&finder);
 }
 
 static void test_policy_too_high(void **state)
 {
 	struct image_prefix prefix = { .prefix = { .family = 4 }, .policy = 1 };
-	struct directory directory = { NULL, 77 };
+	struct directory directory = { .count = 77 };
 
 	(void)state;
 	assert_int_equal(directory_build(&prefix, 1, 4, DIRECTORY_POLICY, &directory), -E2BIG);
@@ -165,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_search),
+		cmocka_unit_test(test_large_as_search),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_policy_too_high),
 	};
