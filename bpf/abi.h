@@ -17,7 +17,7 @@ enum abi_size {
 	SET_WAYS_WIDE = 2, /* states in a set with wide keys (IPv6 longer than /64) */
 	SET_BYTES = 128,   /* one set: two adjacent cache lines */
 	LOG_SLOTS = 64,	   /* most packets a sliding-log limit may allow a window */
-	TALLY_SLOTS = 64,  /* per CPU: sources whose drops are counted privately */
+	TALLY_SLOTS = 64,  /* per CPU: states whose drops are counted privately */
 	ENTRY_NEST = 8,	   /* entries that may cover one address, one within the other */
 	EVENT_BYTES = 128, /* of a dropped frame, kept in an event */
 	INSTANCE_NAME = 32,
@@ -25,7 +25,7 @@ enum abi_size {
 	RULES_CHUNK = 4096, /* bytes of the policy text in one element of `rules` */
 };
 
-/* The time is not later than the coarse clock's and this: two ticks of CONFIG_HZ=100. */
+/* The time is not later than jiffies say and this: two ticks of CONFIG_HZ=100. */
 #define CLOCK_LAG_NS 20000000ULL
 
 enum algorithm {
@@ -112,7 +112,6 @@ enum limit_flag {
 	LIMIT_LENIENT = 2, /* on_full: a newcomer starts full */
 	LIMIT_SHARED = 4,  /* per: policy or instance; one state, whatever the source */
 	LIMIT_WIDE = 8,	   /* keys of 128 bits, SET_WAYS_WIDE states in a set */
-	LIMIT_COARSE = 16, /* its refusals can mostly be told by the coarse clock */
 };
 
 /* A limit as the program reads it. All divisions were done in user space. */
@@ -304,7 +303,7 @@ struct log_set {
 
 /*
  * A set is set_hot, set_cold and the 4 bytes of the lock, SET_BYTES together.
- * All that a refusal reads is in the first cache line. With wide keys, way i
+ * All that tells a refusal is in the first cache line. With wide keys, way i
  * has key[2i] and key[2i + 1]. Counters are 40 bits and stop at the top.
  */
 struct set_hot {
@@ -338,17 +337,21 @@ struct hash_state {
 };
 
 /*
- * Drops of one source, counted where no other CPU writes. Added to the state
- * when another source takes the slot; readers add what is still here.
+ * Drops of one state, counted where no other CPU writes. Added to the state
+ * when another takes the slot; readers add what is still here.
  */
 struct tally {
 	struct key key;
 	__u32 set;
 	__u32 way;
 	__u32 key_at; /* where in set_hot.key the key begins */
-	__u32 count;
-	__u32 pad;
+	__u32 dropped;
 	__u32 missed; /* drops of others that met this slot since its last hit */
+	__u32 pad;
+};
+
+struct tallies {
+	struct tally slot[TALLY_SLOTS];
 };
 
 /* Tokens a CPU has drawn from a shared limit and not yet spent. */
@@ -367,6 +370,8 @@ struct live {
 	__u32 malformed_pass;
 	__u32 generation; /* of policies, services, roots ...: the half in force is its last bit */
 	__u32 nest;	  /* user space: at most so many entries lie one within the other */
+	__u32 epoch;	  /* raised when rulings may change; odd: they are changing */
+	__u32 pad;
 };
 
 /* What the maps of an instance were made for. */
@@ -442,7 +447,7 @@ _Static_assert(sizeof(struct log_set) == SET_WAYS * LOG_SLOTS * 8, "log_set");
 _Static_assert(sizeof(struct hash_key) == 24, "hash_key");
 _Static_assert(sizeof(struct tally) == 48, "tally");
 _Static_assert(sizeof(struct credit) == 16, "credit");
-_Static_assert(sizeof(struct live) == 32, "live");
+_Static_assert(sizeof(struct live) == 40, "live");
 _Static_assert(sizeof(struct meta) == 48 + 2 * INSTANCE_NAME, "meta");
 _Static_assert(sizeof(struct event) == 32 + EVENT_BYTES, "event");
 _Static_assert(sizeof(struct maintain) == 64, "maintain");

@@ -11,12 +11,15 @@
 
 #include "clock.h"
 #include "credit.h"
+#include "memo.h"
 #include "parse.h"
 
 /* The outcome, and the limit that refused: its place in the policy. */
 struct judgement {
 	__u32 outcome;
 	__u32 limit;
+	__u64 until; /* all packets of the source are refused, for certain; 0: no such thing */
+	__u64 word;  /* of the state that tells it */
 };
 
 /*
@@ -26,8 +29,10 @@ struct judgement {
  */
 struct desk {
 	struct packet packet;
-	struct charge charge;
+	struct moment time;
 	struct judgement judgement;
+	struct charge charges[LIMITS_MAX]; /* by the limit's place in the policy */
+	struct memo memos[MEMO_SLOTS];
 };
 
 struct {
@@ -46,55 +51,43 @@ static __always_inline struct key source_key(const struct packet *packet, __u32 
 					     __u32 ipv6_len)
 {
 	if (packet->family == 4)
-		return key_ipv4(packet->source, ipv4_len);
-	return key_ipv6(packet->source, ipv6_len);
+		return key_ipv4(packet_source(packet), ipv4_len);
+	return key_ipv6(packet_source(packet), ipv6_len);
+}
+
+static __always_inline int key_is(const struct charge *charge, const struct key *key)
+{
+	return charge->key.hi == key->hi && charge->key.lo == key->lo &&
+	       charge->key.family == key->family;
 }
 
 /*
- * The hash is that of the key the CPU charged last, if the key is the same: from one limit to the
- * next, and from one packet of a flooding source to the next.
+ * The hash is kept with the key: from one packet of a flooding source to the next, and from a limit
+ * to the next one whose keys are cut alike.
  */
-static __always_inline void charge_key(struct desk *desk, const struct limit *limit)
+static __always_inline void charge_key(struct desk *desk, const struct limit *limit, __u32 i)
 {
-	struct charge *charge = &desk->charge;
+	struct charge *charge = &desk->charges[i];
+	const struct charge *before = &desk->charges[i ? i - 1 : 0];
 	struct key key;
 
 	if (limit->flags & LIMIT_SHARED)
 		key = key_shared();
 	else
 		key = source_key(&desk->packet, limit->ipv4_len, limit->ipv6_len);
-	if (key.hi == charge->key.hi && key.lo == charge->key.lo &&
-	    key.family == charge->key.family)
+	if (key_is(charge, &key))
 		return;
 	charge->key = key;
-	charge->hash = limit->flags & LIMIT_SHARED ? 0 : source_hash(&key);
+	charge->way = SET_WAYS;
+	if (limit->flags & LIMIT_SHARED)
+		charge->hash = 0;
+	else
+		charge->hash = key_is(before, &key) && i ? before->hash : source_hash(&key);
 }
 
-/* The limit at `i` if it concerns the packet; the charge is then made for it. */
-static __always_inline const struct limit *account_limit(const struct policy *policy,
-							 struct desk *desk, __u32 services, __u32 i)
+static __always_inline int concerns(const struct limit *limit, __u32 services)
 {
-	const struct limit *limit = &policy->limits[i];
-
-	if (limit->services && !(limit->services & services))
-		return NULL;
-	desk->charge.cost = limit->flags & LIMIT_BYTES ? desk->packet.length : 1;
-	charge_key(desk, limit);
-	return limit;
-}
-
-/* What the limits before `upto` granted goes back to them. */
-__noinline int give_back(const struct policy *policy, struct desk *desk, __u32 services, __u32 upto)
-{
-	if (!policy || !desk)
-		return 0;
-	for (__u32 i = 0; i < LIMITS_MAX && i < upto; i++) {
-		const struct limit *limit = account_limit(policy, desk, services, i);
-
-		if (limit)
-			limit_give_back(limit, &desk->charge);
-	}
-	return 0;
+	return !limit->services || (limit->services & services);
 }
 
 static __always_inline int judge(struct desk *desk, int outcome, __u32 limit)
@@ -104,70 +97,101 @@ static __always_inline int judge(struct desk *desk, int outcome, __u32 limit)
 	return outcome;
 }
 
-/* The second walk: charge each limit, or none. */
-__noinline int account_charge(const struct policy *policy, struct desk *desk, __u32 services)
+/* Only what the first limit tells, and of any packet, is all there is to be said of the source. */
+static __always_inline void judge_lasting(struct desk *desk, const struct limit *limit,
+					  const struct look *look)
+{
+	if (limit->services || credit_used(limit))
+		return;
+	desk->judgement.until = look->until;
+	desk->judgement.word = look->word;
+}
+
+static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,
+				   __u32 i)
+{
+	const struct limit *limit = &policy->limits[i];
+	struct charge *charge = &desk->charges[i];
+	struct look look;
+
+	if (!concerns(limit, services))
+		return OUTCOME_OPEN;
+	charge->cost = limit->flags & LIMIT_BYTES ? desk->packet.length : 1;
+	charge_key(desk, limit, i);
+	limit_look(limit, charge, &look);
+	if (!clock_before(&desk->time, look.until))
+		return OUTCOME_OPEN;
+	if (table_refused(limit, charge, &look) && !i)
+		judge_lasting(desk, limit, &look);
+	return judge(desk, look.outcome, i);
+}
+
+static __always_inline int take_from(const struct policy *policy, struct desk *desk, __u32 services,
+				     __u32 i)
+{
+	const struct limit *limit = &policy->limits[i];
+	struct charge *charge = &desk->charges[i];
+
+	if (!concerns(limit, services))
+		return OUTCOME_GRANTED;
+	charge->now = desk->time.now;
+	return limit_take(limit, charge);
+}
+
+/* What the limits before `upto` granted goes back to them. */
+__noinline int give_back(const struct policy *policy, struct desk *desk, __u32 services, __u32 upto)
 {
 	if (!policy || !desk)
-		return OUTCOME_GRANTED;
+		return 0;
+	for (__u32 i = 0; i < LIMITS_MAX && i < upto; i++)
+		if (concerns(&policy->limits[i], services))
+			limit_give_back(&policy->limits[i], &desk->charges[i]);
+	return 0;
+}
+
+/* Each is charged, or none. */
+static __always_inline int take_from_all(const struct policy *policy, struct desk *desk,
+					 __u32 services)
+{
 	for (__u32 i = 0; i < LIMITS_MAX && i < policy->count; i++) {
-		const struct limit *limit = account_limit(policy, desk, services, i);
-		int outcome = limit ? limit_take(limit, &desk->charge) : OUTCOME_GRANTED;
+		int outcome = take_from(policy, desk, services, i);
 
 		if (outcome == OUTCOME_GRANTED)
 			continue;
 		give_back(policy, desk, services, i);
 		return judge(desk, outcome, i);
 	}
-	return judge(desk, OUTCOME_GRANTED, 0);
+	return OUTCOME_GRANTED;
 }
 
-static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,
-				   __u32 i)
+/* The first has been looked at. */
+__noinline int account_further(const struct policy *policy, struct desk *desk, __u32 services)
 {
-	const struct limit *limit = account_limit(policy, desk, services, i);
-
-	return limit ? limit_look(limit, &desk->charge) : OUTCOME_OPEN;
-}
-
-__noinline int look_at_further(const struct policy *policy, struct desk *desk, __u32 services,
-			       __u32 i)
-{
-	if (!policy || !desk || i >= LIMITS_MAX)
-		return OUTCOME_OPEN;
-	return look_at(policy, desk, services, i);
-}
-
-/*
- * The first limit, which ends most refusals, is looked at without a call; where its refusals last,
- * by the coarse clock first, at the latest it may be: what is refused then is refused now. Only
- * the first, as the first to refuse is the one that counts, and may begin a ban.
- */
-static __always_inline int look_at_first(const struct policy *policy, struct desk *desk,
-					 __u32 services)
-{
-	int look = policy->limits[0].flags & LIMIT_COARSE ? 0 : 1;
 	int outcome = OUTCOME_OPEN;
 
-	for (; look < 2 && outcome == OUTCOME_OPEN; look++) {
-		desk->charge.now = look ? WEIR_CLOCK() : WEIR_CLOCK_COARSE() + CLOCK_LAG_NS;
-		outcome = policy->count ? look_at(policy, desk, services, 0) : OUTCOME_OPEN;
-	}
-	return outcome;
+	if (!policy || !desk)
+		return outcome;
+	for (__u32 i = 1; i < LIMITS_MAX && i < policy->count && outcome == OUTCOME_OPEN; i++)
+		outcome = look_at(policy, desk, services, i);
+	if (outcome != OUTCOME_OPEN)
+		return outcome;
+	clock_now(&desk->time);
+	return take_from_all(policy, desk, services);
 }
 
-/* Fills desk->judgement. */
+/* Fills desk->judgement. The first limit, often the only one, is dealt with in place. */
 static __always_inline void account_packet(const struct policy *policy, struct desk *desk,
 					   __u32 services)
 {
-	int outcome = look_at_first(policy, desk, services);
-	__u32 i = 0;
-
-	while (outcome == OUTCOME_OPEN && ++i < LIMITS_MAX && i < policy->count)
-		outcome = look_at_further(policy, desk, services, i);
-	if (outcome == OUTCOME_OPEN)
-		account_charge(policy, desk, services);
-	else
-		judge(desk, outcome, i);
+	judge(desk, OUTCOME_GRANTED, 0);
+	if (!policy->count || look_at(policy, desk, services, 0) != OUTCOME_OPEN)
+		return;
+	if (policy->count > 1) {
+		account_further(policy, desk, services);
+		return;
+	}
+	clock_now(&desk->time);
+	judge(desk, take_from(policy, desk, services, 0), 0);
 }
 
 #endif

@@ -26,6 +26,9 @@
 
 #define STATE_BANNED (1ULL << 63)
 
+/* In the place of a word while whoever holds the set's lock has it: see table.h. */
+#define STATE_LIFTED (~0ULL)
+
 struct ns_frac {
 	__u64 ns;
 	__u32 frac; /* in 2^-32 ns */
@@ -391,26 +394,34 @@ ALGO_INLINE int state_inherit(const struct limit *limit, struct state *state, __
 }
 
 /*
- * Judged from a word that is no ban, without the lock: is a refusal certain?
- * The fraction is not read, so an edge within 1 ns is left to the locked look,
- * as is a log, whose word does not tell.
+ * Judged from a word that is no ban, without the lock: a packet of this cost is
+ * refused for certain before the time returned; 0: it may pass already. The
+ * fraction is not read, so an edge within 1 ns is left to the locked look, as
+ * is a log, whose word does not tell.
  */
-ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, __u64 cost)
+ALGO_INLINE __u64 word_refused_until(const struct limit *limit, __u64 word, __u64 cost)
 {
+	__u64 spare;
+
 	switch (limit->algorithm) {
 	case ALGO_TOKEN_BUCKET:
-		return cost > limit->burst ||
-		       (word > now ? word : now) + token_time(limit, cost).ns >
-			       now + limit->burst_ns;
+		if (cost > limit->burst)
+			return ~0ULL;
+		spare = limit->burst_ns - token_time(limit, cost).ns;
+		return word > spare ? word - spare : 0;
 	case ALGO_FIXED_WINDOW:
-		return (word >> 32) == now / limit->interval_ns &&
-		       (__u32)word + cost > limit->burst;
 	case ALGO_SLIDING_WINDOW:
-		return (word >> 32) == now / limit->interval_ns &&
-		       (__u32)word + cost > limit->burst;
+		if ((__u32)word + cost <= limit->burst)
+			return 0;
+		return ((word >> 32) + 1) * limit->interval_ns;
 	default:
 		return 0;
 	}
+}
+
+ALGO_INLINE int word_refuses(const struct limit *limit, __u64 word, __u64 now, __u64 cost)
+{
+	return now < word_refused_until(limit, word, cost);
 }
 
 #endif

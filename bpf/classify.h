@@ -9,13 +9,13 @@
 #include "clock.h"
 #include "maps.h"
 #include "parse.h"
-
-#define NO_POLICY (~0U)
+#include "verdict.h"
 
 /* What an address fell under: nothing, an entry set by hand, or a policy. */
 struct ruling {
 	__u32 entry;  /* enum entry_kind, 0: none */
 	__u32 policy; /* index into `policies`, NO_POLICY: none */
+	__u64 until;  /* when the entry is over; ~0: never */
 };
 
 static __always_inline void *trie_of(void *outer, __u32 slot)
@@ -62,7 +62,8 @@ __noinline __u32 directory_walk6(const struct packet *packet, __u32 generation, 
 {
 	void *directory = trie_of(&prefixes6, generation & 1);
 
-	return packet && directory ? directory_walk(directory, word, packet->source, 128) : 0;
+	return packet && directory ? directory_walk(directory, word, packet_source(packet), 128)
+				   : 0;
 }
 
 static __always_inline __u32 directory_walk4(const struct packet *packet, __u32 generation,
@@ -70,7 +71,7 @@ static __always_inline __u32 directory_walk4(const struct packet *packet, __u32 
 {
 	void *directory = trie_of(&prefixes4, generation & 1);
 
-	return directory ? directory_walk(directory, word, packet->source, 32) : 0;
+	return directory ? directory_walk(directory, word, packet_source(packet), 32) : 0;
 }
 
 /* A word of the root that begins at the cell `first`. */
@@ -85,13 +86,13 @@ static __always_inline __u32 root_word(__u32 first, __u32 slot)
 static __always_inline __u32 policy_word(const struct packet *packet, __u32 generation)
 {
 	__u32 first = ((generation & 1) * 2 + (packet->family == 6)) * 2 * DIRECTORY_ROOT;
-	__u32 slot = directory_slot(packet->source);
+	__u32 slot = directory_slot(packet_source(packet));
 	__u32 word = root_word(first, slot);
 
 	if (directory_ends(word))
 		return word;
 	if (word & DIRECTORY_ASK &&
-	    !filter_policies(&filter, packet->source, packet->family, word & DIRECTORY_MANY))
+	    !filter_policies(&filter, packet_source(packet), packet->family, word & DIRECTORY_MANY))
 		return root_word(first + DIRECTORY_ROOT, slot);
 	return packet->family == 4 ? directory_walk4(packet, generation, word)
 				   : directory_walk6(packet, generation, word);
@@ -107,35 +108,29 @@ static __always_inline struct prefix_match policy_of(const struct packet *packet
 static __always_inline const struct entry *entry_upto(const struct packet *packet, __u32 len)
 {
 	if (packet->family == 4)
-		return lookup4(&entries4, 0, packet->source, len);
-	return lookup6(&entries6, 0, packet->source, len);
+		return lookup4(&entries4, 0, packet_source(packet), len);
+	return lookup6(&entries6, 0, packet_source(packet), len);
 }
 
-/* Exact to the packet, but the precise clock is read near the end only. */
-static __always_inline int entry_is_over(const struct entry *entry)
+/* Exact to the packet, but the clock is read near the end only. */
+static __always_inline int entry_is_over(const struct entry *entry, struct moment *time)
 {
-	__u64 coarse;
-
-	if (!entry->expires_ns)
-		return 0;
-	coarse = WEIR_CLOCK_COARSE();
-	if (entry->expires_ns > coarse + CLOCK_LAG_NS)
-		return 0;
-	return entry->expires_ns <= coarse || entry->expires_ns <= WEIR_CLOCK();
+	return entry->expires_ns && !clock_before(time, entry->expires_ns);
 }
 
 /*
  * The longest entry that has not expired. One that has is there until it is pruned: the look
  * goes on among shorter ones. User space lets at most ENTRY_NEST entries cover one address.
  */
-static __always_inline const struct entry *entry_of(const struct packet *packet)
+static __always_inline const struct entry *entry_of(const struct packet *packet,
+						    struct moment *time)
 {
 	__u32 len = packet->family == 4 ? 32 : 128;
 
 	for (int i = 0; i < ENTRY_NEST; i++) {
 		const struct entry *entry = entry_upto(packet, len);
 
-		if (!entry || !entry_is_over(entry))
+		if (!entry || !entry_is_over(entry, time))
 			return entry;
 		if (!entry->len)
 			return NULL;
@@ -145,31 +140,32 @@ static __always_inline const struct entry *entry_of(const struct packet *packet)
 }
 
 /* An entry outranks a policy whose prefix is the same or shorter. */
-__noinline int outrank(const struct packet *packet, __u32 policy_len, struct ruling *ruling)
+__noinline int outrank(const struct packet *packet, __u32 policy_len, struct moment *time,
+		       struct ruling *ruling)
 {
 	const struct entry *entry;
 
-	if (!packet || !ruling)
+	if (!packet || !time || !ruling)
 		return 0;
-	entry = entry_of(packet);
+	entry = entry_of(packet, time);
 	if (!entry || policy_len > entry->len)
 		return 0;
 	ruling->entry = entry->kind;
 	ruling->policy = entry->kind == ENTRY_LIMIT ? entry->policy : NO_POLICY;
+	ruling->until = entry->expires_ns ? entry->expires_ns : ~0ULL;
 	return 0;
 }
 
 /* The generation is read once: all that is looked up for a packet belongs to one policy. */
 static __always_inline struct ruling ruling_of(const struct packet *packet,
-					       const struct live *config)
+					       const struct live *config, struct moment *time)
 {
-	__u32 generation = *(const volatile __u32 *)&config->generation;
-	const struct prefix_match match = policy_of(packet, generation);
-	struct ruling ruling = { 0, match.policy };
+	const struct prefix_match match = policy_of(packet, READ_ONCE(config->generation));
+	struct ruling ruling = { 0, match.policy, ~0ULL };
 
 	if (config->entries &&
-	    filter_entries(&filter, packet->source, packet->family, config->entries))
-		outrank(packet, match.len, &ruling);
+	    filter_entries(&filter, packet_source(packet), packet->family, config->entries))
+		outrank(packet, match.len, time, &ruling);
 	return ruling;
 }
 

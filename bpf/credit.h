@@ -28,34 +28,32 @@ static __always_inline struct credit *credit_of(const struct limit *limit)
 	return credit;
 }
 
-static __always_inline int limit_look(const struct limit *limit, const struct charge *charge)
+static __always_inline void limit_look(const struct limit *limit, struct charge *charge,
+				       struct look *look)
 {
-	if (credit_used(limit)) {
-		const struct credit *credit = credit_of(limit);
+	const struct credit *credit = credit_used(limit) ? credit_of(limit) : NULL;
 
-		if (credit && credit->tokens >= charge->cost)
-			return OUTCOME_OPEN;
+	if (!credit || credit->tokens < charge->cost) {
+		table_look(limit, charge, look);
+		return;
 	}
-	return table_look(limit, charge);
+	*look = (struct look){};
+	charge->way = SET_WAYS;
 }
 
 /* Draw what the packet lacks and a batch more; where that is too much, the packet's need alone. */
-__noinline int credit_draw(const struct limit *limit, struct charge *charge, struct credit *credit)
+static __always_inline int credit_draw(const struct limit *limit, struct charge *charge,
+				       struct credit *credit)
 {
-	__u64 cost, lack, batch;
+	__u64 cost = charge->cost, lack = cost - credit->tokens, batch = limit->batch;
 	int outcome;
 
-	if (!limit || !charge || !credit)
-		return OUTCOME_REFUSED;
-	cost = charge->cost;
-	lack = cost - credit->tokens;
-	batch = limit->batch;
 	charge->cost = lack + batch;
-	outcome = table_take(limit, charge);
+	outcome = table_take_locked(limit, charge);
 	if (outcome != OUTCOME_GRANTED) {
 		batch = 0;
 		charge->cost = lack;
-		outcome = table_take(limit, charge);
+		outcome = table_take_locked(limit, charge);
 	}
 	charge->cost = cost;
 	if (outcome == OUTCOME_GRANTED)
@@ -63,16 +61,24 @@ __noinline int credit_draw(const struct limit *limit, struct charge *charge, str
 	return outcome;
 }
 
-static __always_inline int limit_take(const struct limit *limit, struct charge *charge)
+__noinline int credit_take(const struct limit *limit, struct charge *charge)
 {
-	struct credit *credit = credit_used(limit) ? credit_of(limit) : NULL;
+	struct credit *credit;
 
+	if (!limit || !charge)
+		return OUTCOME_REFUSED;
+	credit = credit_of(limit);
 	if (!credit)
-		return table_take(limit, charge);
+		return table_take_locked(limit, charge);
 	if (credit->tokens < charge->cost)
 		return credit_draw(limit, charge, credit);
 	credit->tokens -= charge->cost;
 	return OUTCOME_GRANTED;
+}
+
+static __always_inline int limit_take(const struct limit *limit, struct charge *charge)
+{
+	return credit_used(limit) ? credit_take(limit, charge) : table_take(limit, charge);
 }
 
 static __always_inline void limit_give_back(const struct limit *limit, const struct charge *charge)

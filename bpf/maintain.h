@@ -13,11 +13,12 @@
 
 static __always_inline void set_forget_way(struct set *set, __u32 way)
 {
+	const struct state empty = {};
+
 	way = way_bounded(way);
-	set->hot.word[way] = 0;
-	set->cold.extra[way] = 0;
+	set_lift(set, way);
 	set_forget_counts(set, way);
-	set->cold.family[way] = 0;
+	set_write_state(set, way, 0, &empty);
 }
 
 static __always_inline __u32 maintain_forget(const struct limit *limit, const struct key *key)
@@ -47,13 +48,16 @@ static __always_inline __u32 maintain_forget(const struct limit *limit, const st
 
 /* Under the lock: a newcomer displaces by the rule for packets, see set_take_miss. */
 static __always_inline __u32 set_charge_miss(struct set *set, __u32 way, const struct limit *limit,
-					     const struct charge *charge, __u64 debt_ns, int live)
+					     const struct charge *charge, __u64 debt_ns,
+					     const struct state *old, int live)
 {
-	struct state state = set_state(set, way);
+	struct state state = *old;
 
 	if (!newcomer_state(limit, &state, NULL, live, charge->now) ||
-	    !state_charge(limit, &state, charge->now, charge->cost, debt_ns))
+	    !state_charge(limit, &state, charge->now, charge->cost, debt_ns)) {
+		set_put_back(set, way, old->word);
 		return 0;
+	}
 	set_write_newcomer(set, way, limit, &charge->key, &state);
 	return 1;
 }
@@ -61,10 +65,10 @@ static __always_inline __u32 set_charge_miss(struct set *set, __u32 way, const s
 static __always_inline __u32 set_charge_hit(struct set *set, __u32 way, const struct limit *limit,
 					    const struct charge *charge, __u64 debt_ns)
 {
-	struct state state = set_state(set, way);
+	struct state state = set_lift(set, way);
 	__u32 done = state_charge(limit, &state, charge->now, charge->cost, debt_ns);
 
-	set_write_state(set, way, &charge->key, &state);
+	set_write_state(set, way, charge->key.family, &state);
 	return done;
 }
 
@@ -87,11 +91,14 @@ static __always_inline __u32 maintain_charge(const struct limit *limit, struct m
 	bpf_spin_lock(&set->lock);
 	way = set_find(set, limit, &charge.key);
 	if (way < SET_WAYS) {
+		way = way_bounded(way);
 		done = set_charge_hit(set, way, limit, &charge, debt_ns);
 	} else {
-		way = way_bounded(set_cheapest(set, limit));
-		live = state_live(limit, set->hot.word[way], now);
-		done = set_charge_miss(set, way, limit, &charge, debt_ns, live);
+		struct state old;
+
+		way = way_bounded(set_lift_cheapest(set, limit, &old));
+		live = state_live(limit, old.word, now);
+		done = set_charge_miss(set, way, limit, &charge, debt_ns, &old, live);
 	}
 	bpf_spin_unlock(&set->lock);
 	if (live && done)
@@ -108,13 +115,14 @@ static __always_inline __u32 set_clamp(struct set *set, const struct limit *limi
 	__u32 done = 0;
 
 	for (__u32 i = 0; i < SET_WAYS; i++) {
-		__u64 word = set->hot.word[i];
+		struct state state = set_lift(set, i);
 
-		if ((word & STATE_BANNED) || word <= latest)
-			continue;
-		set->hot.word[i] = latest;
-		set->cold.extra[i] = limit->burst_frac;
-		done++;
+		if (!(state.word & STATE_BANNED) && state.word > latest) {
+			state.word = latest;
+			set->cold.extra[i] = limit->burst_frac;
+			done++;
+		}
+		set_put_back(set, i, state.word);
 	}
 	return done;
 }
@@ -126,9 +134,10 @@ static __always_inline __u32 set_clear(struct set *set)
 	for (__u32 i = 0; i < SET_WAYS; i++) {
 		if (set->cold.family[i])
 			done++;
-		set->hot.key[i] = 0;
 		set_forget_way(set, i);
 	}
+	for (__u32 i = 0; i < SET_WAYS; i++)
+		set->hot.key[i] = 0;
 	return done;
 }
 

@@ -16,6 +16,9 @@ const volatile __u32 table_kind = TABLE_SETS;
 const volatile __u64 secret0 = 0;
 const volatile __u64 secret1 = 0;
 
+/* What others may write meanwhile. */
+#define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
+
 struct set {
 	struct set_hot hot;
 	struct set_cold cold;
@@ -104,9 +107,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TALLY_SLOTS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct tally);
+	__type(value, struct tallies);
 } tally SEC(".maps");
 
 struct {

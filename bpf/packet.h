@@ -23,9 +23,18 @@ struct packet {
 	__u8 has_type;	/* ICMP or ICMPv6 type is known */
 	__u8 syn;	/* TCP with SYN set and ACK clear */
 	__u8 type;
-	__u16 dport;	 /* host order */
-	__u8 source[16]; /* network order; IPv4 in the first four */
+	__u16 dport; /* host order */
+	union {
+		__u8 source[16]; /* network order; IPv4 in the first four, zeroes behind */
+		__u64 source_half[2];
+	};
 	__u8 destination[16];
 };
+
+/* The source, for the compiler to read by words. */
+static inline const __u8 *packet_source(const struct packet *packet)
+{
+	return __builtin_assume_aligned(packet->source, sizeof(__u64));
+}
 
 #endif

@@ -112,6 +112,7 @@ PARSE_INLINE void parse_transport(PARSE_FRAME *frame, __u32 offset, __u32 end,
 PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struct packet *packet)
 {
 	struct iphdr ip;
+	__be32 source[2] = {};
 	__u32 total, header;
 
 	if (frame_load(frame, offset, &ip, sizeof(ip)))
@@ -125,7 +126,8 @@ PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struc
 		return PACKET_MALFORMED;
 	packet->family = 4;
 	packet->proto = ip.protocol;
-	__builtin_memcpy(packet->source, &ip.saddr, 4);
+	source[0] = ip.saddr;
+	__builtin_memcpy(&packet->source_half[0], source, sizeof(source));
 	__builtin_memcpy(packet->destination, &ip.daddr, 4);
 	if (!(ip.frag_off & bpf_htons(IPV4_OFFSET_MASK)))
 		parse_transport(frame, offset + header, offset + total, packet);
@@ -237,7 +239,7 @@ PARSE_INLINE enum packet_kind parse_ipv6(PARSE_FRAME *frame, __u32 offset, struc
 	if (ip.version != 6 || end > packet->length)
 		return PACKET_MALFORMED;
 	packet->family = 6;
-	__builtin_memcpy(packet->source, &ip.saddr, 16);
+	__builtin_memcpy(packet->source_half, &ip.saddr, 16);
 	__builtin_memcpy(packet->destination, &ip.daddr, 16);
 	if (is_neighbour_discovery(frame, offset, &ip))
 		return PACKET_NEIGHBOUR_DISCOVERY;

@@ -28,20 +28,36 @@ struct charge {
 	__u64 hash; /* of the key; 0 for a shared limit */
 	__u64 now;
 	__u64 cost;
+	__u64 word;  /* of the state, as a look found it, table `sets` */
+	__u32 set;   /* where */
+	__u16 way;   /* SET_WAYS: nowhere */
+	__u16 tally; /* the slot that may count for it */
 };
 
-#define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
+/* What a look, which takes no lock, found: a refusal that is certain before `until`; 0: none. */
+struct look {
+	__u64 until;
+	__u32 outcome;
+	__u64 word;		 /* that tells it */
+	struct set *set;	 /* table `sets`; NULL: no state */
+	struct hash_state *cell; /* the other tables; NULL: no state */
+};
 
 /* What a state's word says for certain; a refusal that begins a ban has to be written. */
-static __always_inline int word_outcome(const struct limit *limit, __u64 word,
-					const struct charge *charge)
+static __always_inline void look_at_word(const struct limit *limit, __u64 word, __u64 cost,
+					 struct look *look)
 {
-	if (state_banned(word, charge->now))
-		return OUTCOME_BANNED;
-	if (!(word & STATE_BANNED) && !limit->ban_ns &&
-	    word_refuses(limit, word, charge->now, charge->cost))
-		return OUTCOME_REFUSED;
-	return OUTCOME_OPEN;
+	look->word = word;
+	look->until = 0;
+	if (word == STATE_LIFTED)
+		return;
+	if (word & STATE_BANNED) {
+		look->outcome = OUTCOME_BANNED;
+		look->until = word & ~STATE_BANNED;
+	} else if (!limit->ban_ns) {
+		look->outcome = OUTCOME_REFUSED;
+		look->until = word_refused_until(limit, word, cost);
+	}
 }
 
 /*
@@ -139,19 +155,30 @@ static __always_inline int set_holds(const struct set *set, const struct limit *
 		READ_ONCE(set->hot.key[(at + 1) & (SET_WAYS - 1)]) == key->lo);
 }
 
-/* The way that is cheapest to forget. */
-static __always_inline __u32 set_cheapest(const struct set *set, const struct limit *limit)
+/* Of a state that is lifted nobody can tell; it may be the cheapest. */
+static __always_inline __u64 rank_of(const struct limit *limit, __u64 word)
 {
-	__u64 least = state_rank(limit, READ_ONCE(set->hot.word[0]));
+	return choose(same(word, STATE_LIFTED), 0, state_rank(limit, word));
+}
+
+/* The way that is cheapest to forget, and the word that says so. */
+static __always_inline __u32 set_cheapest(const struct set *set, const struct limit *limit,
+					  __u64 *ranked)
+{
+	__u64 word = READ_ONCE(set->hot.word[0]), least = rank_of(limit, word);
 	__u64 wide = limit->flags / LIMIT_WIDE & 1;
 	__u64 way = 0;
 
+	*ranked = word;
 	for (__u32 i = 1; i < SET_WAYS; i++) {
-		__u64 rank = state_rank(limit, READ_ONCE(set->hot.word[i]));
-		__u64 better = less(rank, least) & (i < SET_WAYS_WIDE ? 1 : 1 ^ wide);
+		__u64 rank, better;
 
+		word = READ_ONCE(set->hot.word[i]);
+		rank = rank_of(limit, word);
+		better = less(rank, least) & (i < SET_WAYS_WIDE ? 1 : 1 ^ wide);
 		least = choose(better, rank, least);
 		way = choose(better, i, way);
+		*ranked = choose(better, word, *ranked);
 	}
 	return way;
 }
@@ -166,40 +193,79 @@ static __always_inline void set_write_key(struct set *set, const struct limit *l
 		set->hot.key[(at + 1) & (SET_WAYS - 1)] = key->lo;
 }
 
-static __always_inline struct state set_state(const struct set *set, __u32 way)
+/*
+ * A state that is known is charged without the lock where one compare-and-swap of its word does it
+ * (sets_take_known). So whoever holds the lock lifts the word out before it reads the rest: no swap
+ * succeeds until the state, whole again, is written back.
+ */
+static __always_inline struct state set_lift(struct set *set, __u32 way)
 {
-	return (struct state){ set->hot.word[way], set->cold.extra[way], 0 };
+	struct state state = { .word = __sync_lock_test_and_set(&set->hot.word[way],
+								STATE_LIFTED) };
+
+	state.extra = set->cold.extra[way];
+	return state;
+}
+
+/* Behind all else that was written: the exchange is a barrier. */
+static __always_inline void set_put_back(struct set *set, __u32 way, __u64 word)
+{
+	__sync_lock_test_and_set(&set->hot.word[way], word);
+}
+
+enum lift_size {
+	LIFT_TRIES = 3,
+};
+
+/*
+ * Lift the cheapest state, as it was ranked: one that was charged meanwhile need not be the
+ * cheapest any more.
+ */
+static __always_inline __u32 set_lift_cheapest(struct set *set, const struct limit *limit,
+					       struct state *state)
+{
+	__u32 way = 0;
+
+	for (int i = 0; i < LIFT_TRIES; i++) {
+		__u64 ranked;
+
+		way = way_bounded(set_cheapest(set, limit, &ranked));
+		*state = set_lift(set, way);
+		if (state->word == ranked || i == LIFT_TRIES - 1)
+			break;
+		set_put_back(set, way, state->word);
+	}
+	return way;
 }
 
 /* With its family each time: a source may hit a way that is empty, as the key of one forgotten. */
-static __always_inline void set_write_state(struct set *set, __u32 way, const struct key *key,
+static __always_inline void set_write_state(struct set *set, __u32 way, __u32 family,
 					    const struct state *state)
 {
-	set->hot.word[way] = state->word;
 	set->cold.extra[way] = state->extra;
-	set->cold.family[way] = key->family;
+	set->cold.family[way] = family;
+	set_put_back(set, way, state->word);
 }
 
-/* 40-bit counters that stop at the top. Drops are also counted outside of the lock: atomic. */
-static __always_inline void set_count_dropped(struct set *set, __u32 way, __u32 packets)
+/* 40-bit counters that stop at the top. Counted outside of the lock too: atomic. */
+static __always_inline void count_40(__u32 *low, __u8 *high, __u32 packets)
 {
 	__u32 before;
 
-	way = way_bounded(way);
-	if (set->cold.dropped_high[way] == 0xff)
+	if (*high == 0xff)
 		return;
-	before = __sync_fetch_and_add(&set->cold.dropped[way], packets);
+	before = __sync_fetch_and_add(low, packets);
 	if (before + packets < before)
-		set->cold.dropped_high[way]++;
+		(*high)++;
 }
 
-static __always_inline void set_count_passed(struct set *set, __u32 way)
+static __always_inline void set_count(struct set *set, __u32 way, __u32 passed, __u32 dropped)
 {
 	way = way_bounded(way);
-	if (set->cold.passed_high[way] == 0xff)
-		return;
-	if (++set->cold.passed[way] == 0)
-		set->cold.passed_high[way]++;
+	if (passed)
+		count_40(&set->cold.passed[way], &set->cold.passed_high[way], passed);
+	if (dropped)
+		count_40(&set->cold.dropped[way], &set->cold.dropped_high[way], dropped);
 }
 
 static __always_inline void set_forget_counts(struct set *set, __u32 way)
@@ -211,98 +277,155 @@ static __always_inline void set_forget_counts(struct set *set, __u32 way)
 }
 
 enum tally_size {
-	TALLY_PATIENCE = 64, /* drops of others after which a slot changes hands */
+	TALLY_PATIENCE = 64, /* packets of others after which a slot changes hands */
 };
 
-static __always_inline int tally_is(const struct tally *slot, __u32 index, __u32 way,
-				    const struct key *key)
+static __always_inline struct tally *tally_slot(__u32 number)
 {
-	return slot->set == index && slot->way == way && slot->key.hi == key->hi &&
-	       slot->key.lo == key->lo;
+	__u32 zero = 0;
+	struct tallies *tallies = bpf_map_lookup_elem(&tally, &zero);
+
+	return tallies ? &tallies->slot[number & (TALLY_SLOTS - 1)] : NULL;
+}
+
+static __always_inline int tally_is(const struct tally *slot, const struct charge *charge)
+{
+	return slot->set == charge->set && slot->way == charge->way &&
+	       slot->key.hi == charge->key.hi && slot->key.lo == charge->key.lo;
 }
 
 /* Hand what a slot has counted to the state it was counted for, if that is still there. */
 static __always_inline void tally_settle(const struct tally *slot)
 {
 	__u32 index = slot->set;
-	__u32 way = way_bounded(slot->way);
 	struct set *set = bpf_map_lookup_elem(&sets, &index);
 
-	if (!set || !slot->count)
+	if (!set || !slot->dropped)
 		return;
 	if (set->hot.key[slot->key_at & (SET_WAYS - 1)] == slot->key.hi)
-		set_count_dropped(set, way, slot->count);
+		set_count(set, slot->way, 0, slot->dropped);
 }
 
-/*
- * Count a drop that was decided without the lock. A source under flood soon owns the slot of
- * its CPU, and no line that another CPU reads is written; the many others pay for an atomic add.
- */
-static __always_inline void tally_drop(struct set *set, __u32 index, __u32 way,
-				       const struct limit *limit, const struct charge *charge)
+/* Far from the usual way: a function by itself. */
+__noinline int tally_hand_over(struct tally *slot, const struct limit *limit,
+			       const struct charge *charge)
 {
-	__u32 number = (charge->hash >> 32) & (TALLY_SLOTS - 1);
-	struct tally *slot = bpf_map_lookup_elem(&tally, &number);
-
-	if (!slot)
-		return;
-	if (tally_is(slot, index, way, &charge->key)) {
-		slot->count++;
-		if (slot->missed)
-			slot->missed = 0;
-		return;
-	}
-	if (slot->count && ++slot->missed < TALLY_PATIENCE) {
-		set_count_dropped(set, way, 1);
-		return;
-	}
+	if (!slot || !limit || !charge)
+		return 0;
 	tally_settle(slot);
-	slot->key = charge->key;
-	slot->set = index;
-	slot->way = way;
-	slot->key_at = set_key_at(limit, way);
-	slot->count = 1;
-	slot->missed = 0;
+	*slot = (struct tally){
+		.key = charge->key,
+		.set = charge->set,
+		.way = charge->way,
+		.key_at = set_key_at(limit, charge->way),
+	};
+	return 0;
 }
 
-/* A newcomer is refused for certain where the debt of the cheapest state refuses it. */
-static __always_inline int sets_look_miss(const struct set *set, const struct limit *limit,
-					  const struct charge *charge)
+/* A slot is settled before its count overflows, whoever has it. */
+static __always_inline int tally_is_full(const struct tally *slot)
 {
-	__u32 way = way_bounded(set_cheapest(set, limit));
-	__u64 word = READ_ONCE(set->hot.word[way]);
+	return slot->dropped >> 31;
+}
 
-	if ((limit->flags & LIMIT_LENIENT) || !state_live(limit, word, charge->now))
-		return OUTCOME_OPEN;
-	if (limit->algorithm == ALGO_SLIDING_LOG)
-		return OUTCOME_FULL;
-	if (!(word & STATE_BANNED) && word_refuses(limit, word, charge->now, charge->cost))
-		return OUTCOME_FULL;
-	return OUTCOME_OPEN;
+/* The slot of the charged state, taken over if need be; NULL: it is another's who is still busy. */
+static __always_inline struct tally *tally_of(const struct limit *limit,
+					      const struct charge *charge)
+{
+	struct tally *slot = tally_slot(charge->tally);
+	int own = slot && tally_is(slot, charge);
+
+	if (!slot || (!own && slot->dropped && ++slot->missed < TALLY_PATIENCE))
+		return NULL;
+	if (!own || tally_is_full(slot))
+		tally_hand_over(slot, limit, charge);
+	slot->missed = 0;
+	return slot;
 }
 
 /*
- * The word is read between two looks at the key: a way that changed hands
- * meanwhile tells nothing.
+ * Count a drop that was decided without the lock. A source under flood soon owns the slot of its
+ * CPU, and no line that another CPU reads is written; the many others pay for an atomic add.
+ * Returns whether the CPU keeps the count.
  */
-static __always_inline int sets_look(const struct limit *limit, const struct charge *charge)
+static __always_inline int tally_drop(struct set *set, const struct limit *limit,
+				      const struct charge *charge)
+{
+	struct tally *slot = tally_of(limit, charge);
+
+	if (slot)
+		slot->dropped++;
+	else
+		set_count(set, charge->way, 0, 1);
+	return slot != NULL;
+}
+
+/*
+ * A newcomer is refused for certain where the debt of the cheapest state refuses it, which lives as
+ * long as it does.
+ */
+static __always_inline void sets_look_miss(const struct set *set, const struct limit *limit,
+					   __u64 cost, struct look *look)
+{
+	__u64 word;
+
+	set_cheapest(set, limit, &word);
+	if ((limit->flags & LIMIT_LENIENT) || word == STATE_LIFTED || cost > limit->burst)
+		return;
+	look->outcome = OUTCOME_FULL;
+	look->word = word;
+	if (limit->algorithm == ALGO_SLIDING_LOG)
+		look->until = word & ~STATE_BANNED;
+	else if (!(word & STATE_BANNED))
+		look->until = word_refused_until(limit, word, cost);
+}
+
+/* The way that holds the key: most often that of the last packet, or SET_WAYS. */
+static __always_inline __u32 set_find_again(const struct set *set, const struct limit *limit,
+					    const struct charge *charge, __u32 index)
+{
+	__u32 way = charge->way;
+
+	if (way < (limit->flags & LIMIT_WIDE ? SET_WAYS_WIDE : SET_WAYS) && charge->set == index) {
+		way = way_bounded(way);
+		if (set_holds(set, limit, way, &charge->key))
+			return way;
+	}
+	return set_find(set, limit, &charge->key);
+}
+
+/*
+ * The word is read between two looks at the key: a way that changed hands meanwhile tells nothing.
+ * The second line is wanted soon after the first; asked for here, it comes at the same time.
+ */
+static __always_inline void sets_look(const struct limit *limit, struct charge *charge,
+				      struct look *look)
 {
 	__u32 index = set_index(limit, charge);
 	struct set *set = bpf_map_lookup_elem(&sets, &index);
-	int outcome;
+	__u64 word;
 	__u32 way;
 
 	if (!set)
-		return OUTCOME_OPEN;
-	way = set_find(set, limit, &charge->key);
-	if (way >= SET_WAYS)
-		return sets_look_miss(set, limit, charge);
-	outcome = word_outcome(limit, READ_ONCE(set->hot.word[way]), charge);
+		return;
+	(void)READ_ONCE(set->cold.extra[0]);
+	way = set_find_again(set, limit, charge, index);
+	charge->set = index;
+	charge->way = SET_WAYS;
+	if (way >= SET_WAYS) {
+		sets_look_miss(set, limit, charge->cost, look);
+		return;
+	}
+	way = way_bounded(way);
+	word = READ_ONCE(set->hot.word[way]);
 	barrier();
-	if (outcome == OUTCOME_OPEN || !set_holds(set, limit, way, &charge->key))
-		return OUTCOME_OPEN;
-	tally_drop(set, index, way, limit, charge);
-	return outcome;
+	if (!set_holds(set, limit, way, &charge->key))
+		return;
+	look->set = set;
+	charge->word = word;
+	charge->way = way;
+	charge->tally = ((charge->hash >> 32) + limit->id) & (TALLY_SLOTS - 1);
+	look_at_word(limit, word, charge->cost, look);
 }
 
 static __always_inline struct log_set *set_rings(const struct limit *limit,
@@ -332,14 +455,11 @@ static __always_inline int newcomer_state(const struct limit *limit, struct stat
 static __always_inline int set_take_hit(struct set *set, __u32 way, const struct limit *limit,
 					struct log_ring *ring, const struct charge *charge)
 {
-	struct state state = set_state(set, way);
+	struct state state = set_lift(set, way);
 	int outcome = charge_state(limit, &state, ring, charge);
 
-	set_write_state(set, way, &charge->key, &state);
-	if (outcome == OUTCOME_GRANTED)
-		set_count_passed(set, way);
-	else
-		set_count_dropped(set, way, 1);
+	set_write_state(set, way, charge->key.family, &state);
+	set_count(set, way, outcome == OUTCOME_GRANTED, outcome != OUTCOME_GRANTED);
 	return outcome;
 }
 
@@ -349,59 +469,100 @@ static __always_inline void set_write_newcomer(struct set *set, __u32 way,
 {
 	set_write_key(set, limit, way, key);
 	set_forget_counts(set, way);
-	set_write_state(set, way, key, state);
+	set_write_state(set, way, key->family, state);
 }
 
 /*
- * Under the lock: a newcomer takes `way` if it is granted. Refused, it leaves no trace, but where
- * the whole set is banned: there its empty bucket stays in the place of the ban that ends first.
+ * Under the lock, the word of `way` lifted: a newcomer takes the way if it is granted. Refused, it
+ * leaves no trace, but where the whole set is banned: there its empty bucket stays in the place of
+ * the ban that ends first.
  */
 static __always_inline int set_take_miss(struct set *set, __u32 way, const struct limit *limit,
 					 struct log_ring *ring, const struct charge *charge,
-					 int live)
+					 const struct state *old, int live)
 {
-	struct state state = set_state(set, way);
+	struct state state = *old;
+	int stays = 0, outcome = OUTCOME_FULL;
 
-	if (charge->cost > limit->burst)
-		return OUTCOME_REFUSED;
-	if (!newcomer_state(limit, &state, ring, live, charge->now))
-		return OUTCOME_FULL;
-	if (!state_take(limit, &state, ring, charge->now, charge->cost)) {
-		if (live && (set->hot.word[way] & STATE_BANNED))
-			set_write_newcomer(set, way, limit, &charge->key, &state);
-		return OUTCOME_FULL;
+	if (charge->cost > limit->burst) {
+		outcome = OUTCOME_REFUSED;
+	} else if (newcomer_state(limit, &state, ring, live, charge->now)) {
+		if (state_take(limit, &state, ring, charge->now, charge->cost))
+			outcome = OUTCOME_GRANTED;
+		stays = outcome == OUTCOME_GRANTED || (live && (old->word & STATE_BANNED));
 	}
-	set_write_newcomer(set, way, limit, &charge->key, &state);
-	set_count_passed(set, way);
-	return OUTCOME_GRANTED;
+	if (stays)
+		set_write_newcomer(set, way, limit, &charge->key, &state);
+	else
+		set_put_back(set, way, old->word);
+	if (outcome == OUTCOME_GRANTED)
+		set_count(set, way, 1, 0);
+	return outcome;
 }
 
-static __always_inline int sets_take(const struct limit *limit, const struct charge *charge)
+__noinline int sets_take_locked(const struct limit *limit, const struct charge *charge)
 {
-	__u32 index = set_index(limit, charge);
-	struct set *set = bpf_map_lookup_elem(&sets, &index);
-	struct log_set *rings = set_rings(limit, charge);
+	struct log_set *rings;
 	struct log_ring *ring;
 	int outcome, live = 0;
-	__u32 way;
+	struct set *set;
+	__u32 index, way;
 
+	if (!limit || !charge)
+		return OUTCOME_FULL;
+	index = set_index(limit, charge);
+	set = bpf_map_lookup_elem(&sets, &index);
+	rings = set_rings(limit, charge);
 	if (!set)
 		return OUTCOME_FULL;
 	bpf_spin_lock(&set->lock);
 	way = set_find(set, limit, &charge->key);
 	if (way < SET_WAYS) {
+		way = way_bounded(way);
 		ring = rings ? &rings->way[way_bounded(way)] : NULL;
 		outcome = set_take_hit(set, way, limit, ring, charge);
 	} else {
-		way = way_bounded(set_cheapest(set, limit));
+		struct state old;
+
+		way = way_bounded(set_lift_cheapest(set, limit, &old));
 		ring = rings ? &rings->way[way_bounded(way)] : NULL;
-		live = state_live(limit, set->hot.word[way], charge->now);
-		outcome = set_take_miss(set, way, limit, ring, charge, live);
+		live = state_live(limit, old.word, charge->now);
+		outcome = set_take_miss(set, way, limit, ring, charge, &old, live);
 	}
 	bpf_spin_unlock(&set->lock);
 	if (live && outcome == OUTCOME_GRANTED)
 		count(limit->cells + CELL_LIMIT_DISPLACED, 0);
 	return outcome;
+}
+
+/*
+ * Charge a state that a look has found, without the lock: granted, or OUTCOME_OPEN where more than
+ * its word is to change, or it has changed since. Another source may have got the way and, by
+ * chance, the very word: it gets its token back, unless it has been charged again already.
+ */
+static __always_inline int sets_take_known(const struct limit *limit, const struct charge *charge)
+{
+	__u32 index = charge->set, way = way_bounded(charge->way), extra;
+	struct set *set = bpf_map_lookup_elem(&sets, &index);
+	struct state state = { .word = charge->word };
+	__u64 *word;
+
+	if (!set || charge->way >= SET_WAYS || limit->algorithm == ALGO_SLIDING_LOG)
+		return OUTCOME_OPEN;
+	extra = READ_ONCE(set->cold.extra[way]);
+	state.extra = extra;
+	if (!state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra ||
+	    set->cold.family[way] != charge->key.family)
+		return OUTCOME_OPEN;
+	word = &set->hot.word[way];
+	if (__sync_val_compare_and_swap(word, charge->word, state.word) != charge->word)
+		return OUTCOME_OPEN;
+	if (!set_holds(set, limit, way, &charge->key) || READ_ONCE(set->cold.extra[way]) != extra) {
+		__sync_val_compare_and_swap(word, state.word, charge->word);
+		return OUTCOME_OPEN;
+	}
+	set_count(set, way, 1, 0);
+	return OUTCOME_GRANTED;
 }
 
 static __always_inline void sets_give_back(const struct limit *limit, const struct charge *charge)
@@ -416,13 +577,15 @@ static __always_inline void sets_give_back(const struct limit *limit, const stru
 	bpf_spin_lock(&set->lock);
 	way = set_find(set, limit, &charge->key);
 	if (way < SET_WAYS) {
-		struct state state = set_state(set, way);
+		struct state state;
 
+		way = way_bounded(way);
+		state = set_lift(set, way);
 		state_give_back(limit, &state, rings ? &rings->way[way_bounded(way)] : NULL,
 				charge->cost);
-		set_write_state(set, way, &charge->key, &state);
+		set_write_state(set, way, charge->key.family, &state);
 		if (set->cold.passed[way])
-			set->cold.passed[way]--;
+			__sync_fetch_and_sub(&set->cold.passed[way], 1);
 	}
 	bpf_spin_unlock(&set->lock);
 }
@@ -437,17 +600,6 @@ static __always_inline struct hash_key hash_key_of(const struct limit *limit,
 
 static const struct hash_cell empty_cell;
 static const struct log_ring empty_ring;
-
-static __always_inline int cell_look(struct hash_state *cell, const struct limit *limit,
-				     const struct charge *charge)
-{
-	__u64 word = READ_ONCE(cell->word);
-	int outcome = word_outcome(limit, word, charge);
-
-	if (outcome != OUTCOME_OPEN)
-		__sync_fetch_and_add(&cell->dropped, 1);
-	return outcome;
-}
 
 static __always_inline int cell_take(struct hash_state *cell, const struct limit *limit,
 				     struct log_ring *ring, const struct charge *charge)
@@ -564,34 +716,61 @@ static __always_inline void percpu_give_back(const struct limit *limit, const st
  * its work small. It takes no pointer of theirs for granted.
  */
 
-/* Is a refusal certain, without a lock? Else OUTCOME_OPEN. A certain refusal is counted. */
-static __always_inline int table_look(const struct limit *limit, const struct charge *charge)
+/* Until when is a refusal certain, without a lock and whatever the time is? */
+static __always_inline void table_look(const struct limit *limit, struct charge *charge,
+				       struct look *look)
 {
-	struct hash_state *cell;
 	struct hash_key key;
 
-	if (!limit || !charge)
-		return OUTCOME_OPEN;
-	if (table_kind == TABLE_SETS)
-		return sets_look(limit, charge);
+	*look = (struct look){};
+	if (table_kind == TABLE_SETS) {
+		sets_look(limit, charge, look);
+		return;
+	}
 	key = hash_key_of(limit, charge);
 	if (table_kind == TABLE_HASH)
-		cell = bpf_map_lookup_elem(&hash, &key);
+		look->cell = bpf_map_lookup_elem(&hash, &key);
 	else
-		cell = bpf_map_lookup_elem(&percpu, &key);
-	return cell ? cell_look(cell, limit, charge) : OUTCOME_OPEN;
+		look->cell = bpf_map_lookup_elem(&percpu, &key);
+	if (look->cell)
+		look_at_word(limit, READ_ONCE(look->cell->word), charge->cost, look);
 }
 
-/* Decide, and charge if granted. */
-__noinline int table_take(const struct limit *limit, const struct charge *charge)
+/*
+ * Count the refusal that a look has told. Returns whether the CPU keeps the count of this state,
+ * as it does of those that it meets often.
+ */
+static __always_inline int table_refused(const struct limit *limit, const struct charge *charge,
+					 const struct look *look)
+{
+	if (look->set)
+		return tally_drop(look->set, limit, charge);
+	if (look->cell)
+		__sync_fetch_and_add(&look->cell->dropped, 1);
+	return 0;
+}
+
+/* The other tables' part of table_take_locked. */
+__noinline int hashes_take(const struct limit *limit, const struct charge *charge)
 {
 	if (!limit || !charge)
 		return OUTCOME_FULL;
-	if (table_kind == TABLE_SETS)
-		return sets_take(limit, charge);
-	if (table_kind == TABLE_HASH)
-		return hash_take(limit, charge);
-	return percpu_take(limit, charge);
+	return table_kind == TABLE_HASH ? hash_take(limit, charge) : percpu_take(limit, charge);
+}
+
+/* Decide, and charge if granted: what no look could settle. */
+static __always_inline int table_take_locked(const struct limit *limit, const struct charge *charge)
+{
+	return table_kind == TABLE_SETS ? sets_take_locked(limit, charge)
+					: hashes_take(limit, charge);
+}
+
+/* Decide, and charge if granted. */
+static __always_inline int table_take(const struct limit *limit, const struct charge *charge)
+{
+	if (table_kind == TABLE_SETS && sets_take_known(limit, charge) == OUTCOME_GRANTED)
+		return OUTCOME_GRANTED;
+	return table_take_locked(limit, charge);
 }
 
 /* Undo a take that was granted. */

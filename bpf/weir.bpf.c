@@ -21,8 +21,11 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
 #include "maintain.h"
 #include "watch.h"
 
-/* Packet pointers may be moved by at most 16 bits; beyond, and where a fragment holds the bytes,
- * the helper. */
+/*
+ * Packet pointers may be moved by at most 16 bits; beyond, and where a fragment holds the bytes,
+ * the helper. The frame need not lie aligned: the compiler, told that it does, copies words instead
+ * of bytes, and the verifier refuses the program where the machine could not load them.
+ */
 static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to, __u32 size)
 {
 	__u32 near = offset;
@@ -32,7 +35,7 @@ static __always_inline int frame_load(struct xdp_md *ctx, __u32 offset, void *to
 	barrier_var(near);
 	from = (void *)(long)ctx->data + (near & 0x3fff);
 	if (offset <= 0x3fff && from + size <= (void *)(long)ctx->data_end) {
-		__builtin_memcpy(to, from, size);
+		__builtin_memcpy(to, __builtin_assume_aligned(from, 4), size);
 		return 0;
 	}
 	return bpf_xdp_load_bytes(ctx, offset, to, size);
@@ -53,32 +56,6 @@ static __always_inline int parse(struct xdp_md *ctx, struct packet *packet)
 	if (frame_load(ctx, ETH_HLEN - 2, &type, 2) || type != bpf_htons(ETH_P_IP))
 		return parse_any(ctx, packet);
 	return parse_ipv4(ctx, ETH_HLEN, packet);
-}
-
-struct verdict {
-	__u8 drop;
-	__u8 observed; /* would be a drop, but for observe mode */
-	__u8 reason;
-	__u8 limit; /* that refused, NO_LIMIT: none */
-	__u32 cell;
-	__u32 policy;
-};
-
-#define NO_LIMIT 0xff
-
-static __always_inline struct verdict pass_as(enum reason reason, __u32 cell)
-{
-	return (struct verdict){
-		.reason = reason, .limit = NO_LIMIT, .cell = cell, .policy = NO_POLICY
-	};
-}
-
-static __always_inline struct verdict drop_as(enum reason reason, __u32 cell)
-{
-	struct verdict verdict = pass_as(reason, cell);
-
-	verdict.drop = 1;
-	return verdict;
 }
 
 /* Is the policy enforced for this source, or only observed? Stable for a source: by its hash. */
@@ -144,31 +121,81 @@ static __always_inline struct verdict limit_policy(const struct policy *policy, 
 	return refused_by(policy, &desk->packet, desk->judgement);
 }
 
-static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config)
+static __always_inline struct verdict by_policy(const struct policy *policy, struct desk *desk)
 {
-	const struct packet *packet = &desk->packet;
-	struct ruling ruling = ruling_of(packet, config);
+	switch (policy->action) {
+	case ACTION_PASS:
+		return pass_as(REASON_ALLOWED, policy->cells + CELL_POLICY_VERDICT);
+	case ACTION_DROP:
+		desk->judgement.until = ~0ULL;
+		return drop_policy(policy, &desk->packet);
+	default:
+		return limit_policy(policy, desk);
+	}
+}
+
+/* desk->judgement.until: how long the verdict holds for the source, if it is a drop. */
+static __always_inline struct verdict by_ruling(struct desk *desk, const struct ruling *ruling)
+{
+	__u32 index = ruling->policy;
 	const struct policy *policy;
 	struct verdict verdict;
 
-	if (ruling.entry == ENTRY_BLOCK)
+	desk->judgement.until = 0;
+	if (ruling->entry == ENTRY_BLOCK) {
+		desk->judgement.until = ~0ULL;
 		return drop_as(REASON_BLOCKED, CELL_ENTRY_BLOCKED);
-	if (ruling.entry == ENTRY_ALLOW)
+	}
+	if (ruling->entry == ENTRY_ALLOW)
 		return pass_as(REASON_ALLOWED, CELL_ENTRY_ALLOWED);
-	policy = bpf_map_lookup_elem(&policies, &ruling.policy);
+	policy = bpf_map_lookup_elem(&policies, &index);
 	if (!policy)
 		return pass_as(REASON_UNMATCHED, CELL_UNMATCHED);
-	switch (policy->action) {
-	case ACTION_PASS:
-		verdict = pass_as(REASON_ALLOWED, policy->cells + CELL_POLICY_VERDICT);
-		break;
-	case ACTION_DROP:
-		verdict = drop_policy(policy, packet);
-		break;
-	default:
-		verdict = limit_policy(policy, desk);
-	}
-	verdict.policy = ruling.policy;
+	verdict = by_policy(policy, desk);
+	verdict.policy = index;
+	return verdict;
+}
+
+/*
+ * Keep in mind what lasts: a drop of all that the source may send. Not in an odd epoch: user space
+ * is changing what told it.
+ */
+static __always_inline void note(struct desk *desk, __u64 ruling_until, __u32 epoch,
+				 const struct verdict *verdict)
+{
+	const struct charge *charge = &desk->charges[0];
+	__u64 until = desk->judgement.until;
+	struct memo *memo;
+
+	if (!verdict->drop || !until || (epoch & 1))
+		return;
+	memo = memo_begin(desk->memos, &desk->packet);
+	memo->until = until < ruling_until ? until : ruling_until;
+	memo->verdict = *verdict;
+	memo->epoch = epoch;
+	memo->set = NO_STATE;
+	memo->length = 0;
+	if (verdict->limit == NO_LIMIT)
+		return;
+	memo->word = desk->judgement.word;
+	memo->set = charge->set;
+	memo->way = charge->way;
+	memo->tally = charge->tally;
+	memo->length = charge->cost;
+}
+
+static __always_inline struct verdict judge_ip(struct desk *desk, const struct live *config)
+{
+	__u32 epoch = READ_ONCE(config->epoch);
+	const struct verdict *kept = memo_recall(desk->memos, &desk->packet, epoch, &desk->time);
+	struct verdict verdict;
+	struct ruling ruling;
+
+	if (kept)
+		return *kept;
+	ruling = ruling_of(&desk->packet, config, &desk->time);
+	verdict = by_ruling(desk, &ruling);
+	note(desk, ruling.until, epoch, &verdict);
 	return verdict;
 }
 
@@ -201,6 +228,7 @@ static __always_inline int judge_frame(struct xdp_md *ctx)
 		return XDP_PASS;
 	packet = &desk->packet;
 	*packet = (struct packet){};
+	desk->time.now = 0;
 	switch (parse(ctx, packet)) {
 	case PACKET_NOT_IP:
 		verdict = pass_as(REASON_NOT_IP, CELL_NOT_IP);

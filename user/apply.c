@@ -53,6 +53,31 @@ int live_write(const struct instance *instance, const struct live *live)
 	return bpf_map_update_elem(instance->maps[MAP_LIVE], &zero, live, BPF_ANY) ? -errno : 0;
 }
 
+int rulings_open(const struct instance *instance)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	live.epoch |= 1;
+	return err ? err : live_write(instance, &live);
+}
+
+int rulings_close(const struct instance *instance, struct live *live)
+{
+	int err;
+
+	live->epoch |= 1;
+	err = live_write(instance, live);
+	live->epoch++;
+	return err ? err : live_write(instance, live);
+}
+
+/* The kernel waits where an outer map is given another trie, or the same one again. */
+int packets_wait(const struct instance *instance)
+{
+	return trie_swap(instance->maps[MAP_ENTRIES4], 0, instance->maps[MAP_ENTRY_TRIE4]);
+}
+
 /* A change from one image to another, and what is made for it before the swap. */
 struct change {
 	struct instance *instance;
@@ -442,30 +467,32 @@ static int prepare(struct change *change, struct message *message)
 }
 
 /*
- * One word of struct live, the generation, switches all that a packet looks up. Nothing here needs
+ * One word of struct live, the generation, switches all that the image brings. Nothing here needs
  * memory of the kernel, so that nothing can fail half-way.
  */
 static int swap(struct change *change, struct message *message)
 {
-	int err = room_carry(&change->room);
+	int err = rulings_open(change->instance);
 
 	if (!err)
-		err = live_write(change->instance, &change->live);
+		err = room_carry(&change->room);
+	if (!err)
+		err = rulings_close(change->instance, &change->live);
 	if (err)
 		return message_set(message, err, "cannot put the policy in force: %s",
 				   strerror(-err));
 	return 0;
 }
 
-/*
- * The cells of the generation before. The kernel returns when no packet is under way to them, and
- * so none that still goes by that generation; before the first one there were no packets either.
- */
+/* The cells of the generation before, when no packet goes by it any more. */
 static int release_old(const struct change *change)
 {
 	static const enum map_index outer[] = { MAP_PREFIXES4, MAP_PREFIXES6 };
 	uint32_t slot = !change->slot;
+	int err = packets_wait(change->instance);
 
+	if (err)
+		return err;
 	for (int i = 0; i < 2; i++)
 		if (bpf_map_delete_elem(change->instance->maps[outer[i]], &slot) && errno != ENOENT)
 			return -errno;

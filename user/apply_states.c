@@ -49,7 +49,7 @@ static int zero_all(int fd, uint32_t elements, size_t value_size)
 
 int states_clear_private(const struct instance *instance)
 {
-	int err = zero_all(instance->maps[MAP_TALLY], TALLY_SLOTS, sizeof(struct tally));
+	int err = zero_all(instance->maps[MAP_TALLY], 1, sizeof(struct tallies));
 
 	return err ? err
 		   : zero_all(instance->maps[MAP_CREDITS],

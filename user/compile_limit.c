@@ -42,25 +42,10 @@ static uint32_t batch_of(const struct limit_spec *spec, unsigned int cpus)
 	return batch > 1 ? (uint32_t)(batch * unit) : 0;
 }
 
-/*
- * Is a refusal still certain CLOCK_LAG_NS later? A ban and a window last long enough; of a bucket
- * it takes one that gives a packet (the least frame, in bytes) no more often than that.
- */
-static bool is_coarse(const struct limit_spec *spec)
-{
-	const fine_ns packet = interval_of(spec) * (spec->rate.bytes ? 64 : 1);
-
-	if (spec->ban_ns || spec->algorithm == ALGO_FIXED_WINDOW ||
-	    spec->algorithm == ALGO_SLIDING_WINDOW)
-		return true;
-	return spec->algorithm == ALGO_TOKEN_BUCKET && packet >> 32 > 2 * CLOCK_LAG_NS;
-}
-
 static uint8_t limit_flags(const struct limit_spec *spec, bool lenient, bool wide)
 {
-	return (is_coarse(spec) ? LIMIT_COARSE : 0) | (spec->rate.bytes ? LIMIT_BYTES : 0) |
-	       (lenient ? LIMIT_LENIENT : 0) | (spec->per != PER_SOURCE ? LIMIT_SHARED : 0) |
-	       (wide ? LIMIT_WIDE : 0);
+	return (spec->rate.bytes ? LIMIT_BYTES : 0) | (lenient ? LIMIT_LENIENT : 0) |
+	       (spec->per != PER_SOURCE ? LIMIT_SHARED : 0) | (wide ? LIMIT_WIDE : 0);
 }
 
 void limit_compile(const struct limit_spec *spec, const struct allocation *own, bool lenient,

@@ -75,7 +75,7 @@ static int read_family(const struct instance *instance, unsigned int family,
 {
 	enum map_index index = family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6;
 	struct map_walk walk = { instance->maps[index], prefix_key_size(family),
-				 sizeof(struct entry), 8192 };
+				 sizeof(struct entry), 8192, 0 };
 
 	listing->family = family;
 	return map_walk(&walk, visit_entries, listing);
@@ -289,16 +289,46 @@ static int edit_begin(struct edit *edit, struct instance *instance, const struct
 	*edit = (struct edit){ .instance = instance, .now = kernel_now_ns() };
 	err = live_read(instance, &edit->live);
 	if (!err)
+		err = rulings_open(instance);
+	if (!err)
 		err = filter_map(instance, &edit->filter);
 	if (!err)
 		err = room_open(instance, NULL, image, &edit->room);
 	return err ? entries_failed(err, "read", message) : 0;
 }
 
+int entries_count_some(const struct instance *instance, size_t count)
+{
+	struct live live;
+	int err = live_read(instance, &live);
+
+	if (err || live.entries)
+		return err;
+	live.entries = count;
+	return live_write(instance, &live);
+}
+
 /*
- * What was changed is counted, whether all went well or not. Returns the first error. What is
- * removed leaves its bits in the filter, which others may share, until nothing is left.
+ * Where the count says that none is left, look: a writer that died had put one in its trie before
+ * it was counted. What is removed leaves its bits in the filter, which others may share; they go
+ * with the last one.
  */
+static int count_none(const struct edit *edit, struct live *live)
+{
+	struct entry_item *list;
+	size_t count;
+	int err = entries_all(edit->instance, &list, &count);
+
+	if (err)
+		return err;
+	free(list);
+	live->entries = count;
+	if (!count)
+		filter_settle(edit->filter, NULL, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	return 0;
+}
+
+/* What was changed is counted, whether all went well or not. Returns the first error. */
 static int edit_end(struct edit *edit, int err, struct message *message)
 {
 	struct live now;
@@ -309,11 +339,11 @@ static int edit_end(struct edit *edit, int err, struct message *message)
 				      ? now.entries + edit->count_change
 				      : 0;
 		now.nest = edit->live.nest;
-		counted = live_write(edit->instance, &now);
-		if (!counted && !now.entries && edit->count_change < 0)
-			filter_settle(edit->filter, NULL, FILTER_ENTRIES_COARSE,
-				      FILTER_POLICIES_COARSE);
+		if (!now.entries && edit->count_change < 0)
+			counted = count_none(edit, &now);
 	}
+	if (!counted)
+		counted = rulings_close(edit->instance, &now);
 	filter_unmap(edit->filter);
 	room_close(&edit->room);
 	return err || !counted ? err : entries_failed(counted, "count", message);
@@ -505,6 +535,12 @@ static int put_entry(struct edit *edit, const struct prefix *prefix, const struc
 	int err = 0;
 
 	filter_add_entry(&in_use, prefix);
+	if (!edit->live.entries && !old) {
+		err = entries_count_some(edit->instance, 1);
+		if (err)
+			return entries_failed(err, "count", message);
+		edit->count_change--;
+	}
 	if (bpf_map_update_elem(trie_fd(edit->instance, prefix), &key, entry, BPF_ANY))
 		return entries_failed(-errno, "write", message);
 	if (old)

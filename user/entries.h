@@ -60,4 +60,18 @@ int trie_swap(int outer_fd, uint32_t slot, int trie_fd);
 int live_read(const struct instance *instance, struct live *live);
 int live_write(const struct instance *instance, const struct live *live);
 
+/*
+ * Around a change of what packets are ruled by, policies or entries: while it is open, and after
+ * it, no CPU goes by what it keeps in mind of before. One that is cut short stays open, which
+ * costs time only; the next one closes it. rulings_close writes *live, the epoch behind all else.
+ */
+int rulings_open(const struct instance *instance);
+int rulings_close(const struct instance *instance, struct live *live);
+
+/* Returns when no packet is under way that was looked up for before. */
+int packets_wait(const struct instance *instance);
+
+/* Nobody looks where there is no entry: some are counted before the first is put in its trie. */
+int entries_count_some(const struct instance *instance, size_t count);
+
 #endif

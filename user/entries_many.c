@@ -148,18 +148,6 @@ static int replace_trie(struct instance *instance, unsigned int family, int trie
 	return 0;
 }
 
-/* Nobody looks where there is no entry: a writer may die between the swap and the count. */
-static int count_some(struct instance *instance, size_t count)
-{
-	struct live live;
-	int err = live_read(instance, &live);
-
-	if (err || live.entries)
-		return err;
-	live.entries = count;
-	return live_write(instance, &live);
-}
-
 /* Both tries are ready before the first is swapped in. */
 static int swap_tries(struct instance *instance, const struct merge *merge,
 		      struct progress *progress, struct message *message)
@@ -174,7 +162,9 @@ static int swap_tries(struct instance *instance, const struct merge *merge,
 			entries_failed(err, "fill", message);
 	}
 	if (!err) {
-		err = count_some(instance, merge->count);
+		err = rulings_open(instance);
+		if (!err)
+			err = entries_count_some(instance, merge->count);
 		if (err)
 			entries_failed(err, "count", message);
 	}
@@ -199,7 +189,7 @@ static int settle(struct instance *instance, const struct merge *merge, uint32_t
 	if (!err) {
 		live.entries = merge->count;
 		live.nest = nest;
-		err = live_write(instance, &live);
+		err = rulings_close(instance, &live);
 	}
 	for (size_t i = 0; i < merge->gone_count && !err; i++)
 		if (merge->gone[i].entry.kind == ENTRY_LIMIT)

@@ -27,6 +27,15 @@ uint64_t kernel_now_ns(void)
 	return now.tv_sec * NS_PER_SEC + now.tv_nsec;
 }
 
+/* The coarse clock moves once a jiffy. */
+uint32_t kernel_tick_ns(void)
+{
+	struct timespec tick;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return tick.tv_nsec;
+}
+
 unsigned int kernel_cpus(void)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -135,6 +144,7 @@ static int load_once(struct instance *instance, const struct secret *secret, boo
 	skeleton->rodata->table_kind = instance->meta.table;
 	skeleton->rodata->secret0 = secret->word[0];
 	skeleton->rodata->secret1 = secret->word[1];
+	skeleton->rodata->tick_ns = kernel_tick_ns();
 	err = size_maps(skeleton, &instance->meta);
 	if (!err && reuse)
 		err = reuse_maps(skeleton, instance);

@@ -141,6 +141,7 @@ int instance_rules_read(const struct instance *instance, char **yaml, size_t *ya
 
 /* Monotonic clock, as the program reads it. */
 uint64_t kernel_now_ns(void);
+uint32_t kernel_tick_ns(void);	/* a jiffy */
 unsigned int kernel_cpus(void); /* possible CPUs: elements of a per-CPU value */
 
 #endif

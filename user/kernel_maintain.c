@@ -109,7 +109,7 @@ static uint32_t clamp_key(const struct hash_table *table, const struct hash_key 
 static int change_all(const struct hash_table *table, const struct limit *limit, uint32_t op,
 		      uint32_t *done)
 {
-	struct map_walk walk = { table->fd, sizeof(struct hash_key), table->value_size, 4096 };
+	struct map_walk walk = { table->fd, sizeof(struct hash_key), table->value_size, 4096, 0 };
 	struct keys found = { .limit = limit->id };
 	char *value = malloc(table->value_size);
 	int err = value ? map_walk(&walk, visit_keys, &found) : -ENOMEM;

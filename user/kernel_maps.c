@@ -32,7 +32,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_HASH_LOGS] = { TABLE(HASH, "hash_logs", sizeof(struct log_ring), BPF_F_NO_PREALLOC) },
 	[MAP_PERCPU] = { TABLE(LRU_PERCPU_HASH, "percpu", sizeof(struct hash_state), 0) },
 	[MAP_PERCPU_LOGS] = { TABLE(LRU_PERCPU_HASH, "percpu_logs", sizeof(struct log_ring), 0) },
-	[MAP_TALLY] = { PERCPU("tally", sizeof(struct tally)) },
+	[MAP_TALLY] = { PERCPU("tally", sizeof(struct tallies)) },
 	[MAP_CREDITS] = { PERCPU("credits", sizeof(struct credit)) },
 	[MAP_POLICIES] = { ARRAY("policies", sizeof(struct policy)) },
 	[MAP_SERVICES] = { MAPPED("services", U32) },
@@ -96,8 +96,6 @@ uint32_t map_elements(enum map_index index, const struct meta *meta)
 		return table_elements(index, meta);
 	case MAP_COUNTERS:
 		return meta->cells;
-	case MAP_TALLY:
-		return TALLY_SLOTS;
 	case MAP_CREDITS:
 		return at_least_one(meta->credits);
 	case MAP_POLICIES:
@@ -339,7 +337,7 @@ int map_walk(const struct map_walk *walk,
 static int read_range(const struct map_walk *walk, const struct buffers *buffers, uint32_t first,
 		      uint32_t count)
 {
-	LIBBPF_OPTS(bpf_map_batch_opts, options);
+	LIBBPF_OPTS(bpf_map_batch_opts, options, .elem_flags = walk->flags);
 	uint32_t before = first - 1, cursor;
 	uint32_t *keys = (uint32_t *)buffers->keys;
 	__u32 read = count;
@@ -351,7 +349,8 @@ static int read_range(const struct map_walk *walk, const struct buffers *buffers
 			return 0;
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = first + i;
-		if (bpf_map_lookup_elem(walk->fd, &keys[i], buffers->values + i * walk->value_size))
+		if (bpf_map_lookup_elem_flags(walk->fd, &keys[i],
+					      buffers->values + i * walk->value_size, walk->flags))
 			return -errno;
 	}
 	return 0;

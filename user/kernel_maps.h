@@ -61,6 +61,7 @@ struct map_walk {
 	size_t key_size;
 	size_t value_size; /* of an element, over all CPUs */
 	uint32_t batch;
+	uint64_t flags; /* map_walk_range: BPF_F_LOCK reads each element under its spin lock */
 };
 int map_walk(const struct map_walk *walk,
 	     int (*visit)(const void *keys, const void *values, uint32_t count, void *context),

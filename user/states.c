@@ -137,9 +137,9 @@ uint64_t owner_capacity(const struct instance *instance, const struct owner *own
 	return ((uint64_t)owner->rule.slice_mask + 1) * ways(&owner->rule);
 }
 
-/* ---- drops that CPUs keep to themselves ---- */
+/* ---- drops that CPUs count by themselves ---- */
 
-struct tallies {
+struct counts {
 	struct tally *list; /* sorted by set */
 	size_t count;
 };
@@ -151,56 +151,49 @@ static int by_set(const void *a, const void *b)
 	return (x->set > y->set) - (x->set < y->set);
 }
 
-static int tallies_read(const struct instance *instance, struct tallies *tallies)
+static int counts_read(const struct instance *instance, struct counts *counts)
 {
 	size_t cpus = kernel_cpus();
-	int err = 0;
+	struct tallies *all = calloc(cpus, sizeof(*all));
+	uint32_t zero = 0;
 
-	*tallies = (struct tallies){ .list = calloc(TALLY_SLOTS * cpus, sizeof(struct tally)) };
-	if (!tallies->list)
+	if (!all)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < TALLY_SLOTS && !err; i++) {
-		struct tally *slots = tallies->list + tallies->count;
-
-		if (bpf_map_lookup_elem(instance->maps[MAP_TALLY], &i, slots))
-			err = -errno;
-		else
-			tallies->count += cpus;
+	if (bpf_map_lookup_elem(instance->maps[MAP_TALLY], &zero, all)) {
+		free(all);
+		return -errno;
 	}
-	if (err)
-		free(tallies->list);
-	else
-		qsort(tallies->list, tallies->count, sizeof(*tallies->list), by_set);
-	return err;
+	*counts = (struct counts){ all->slot, cpus * TALLY_SLOTS };
+	qsort(counts->list, counts->count, sizeof(*counts->list), by_set);
+	return 0;
 }
 
-static uint64_t tallies_sum(const struct tallies *tallies, const struct found *found)
+static void counts_add(const struct counts *counts, struct found *found)
 {
-	size_t low = 0, high = tallies->count;
-	uint64_t sum = 0;
+	size_t low = 0, high = counts->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (tallies->list[middle].set < found->set)
+		if (counts->list[middle].set < found->set)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < tallies->count && tallies->list[low].set == found->set; low++) {
-		const struct tally *slot = &tallies->list[low];
+	for (; low < counts->count && counts->list[low].set == found->set; low++) {
+		const struct tally *slot = &counts->list[low];
 
-		if (slot->way == found->way && slot->key.hi == found->key.hi &&
-		    slot->key.lo == found->key.lo)
-			sum += slot->count;
+		if (slot->way != found->way || slot->key.hi != found->key.hi ||
+		    slot->key.lo != found->key.lo)
+			continue;
+		found->dropped += slot->dropped;
 	}
-	return sum;
 }
 
 /* ---- sets ---- */
 
 static bool way_read(const struct set *set, const struct owner *owner, uint32_t index,
-		     unsigned int way, const struct tallies *tallies, struct found *found)
+		     unsigned int way, const struct counts *counts, struct found *found)
 {
 	bool wide = owner->rule.flags & LIMIT_WIDE;
 
@@ -217,13 +210,13 @@ static bool way_read(const struct set *set, const struct owner *owner, uint32_t 
 		.set = index,
 		.way = way,
 	};
-	found->dropped += tallies_sum(tallies, found);
+	counts_add(counts, found);
 	return true;
 }
 
 struct set_walk {
 	const struct owner *owner;
-	const struct tallies *tallies;
+	const struct counts *counts;
 	states_visit visit;
 	void *context;
 };
@@ -239,7 +232,7 @@ static int visit_sets(const void *keys, const void *values, uint32_t count, void
 		for (unsigned int way = 0; way < ways(&walk->owner->rule) && !err; way++) {
 			struct found found;
 
-			if (way_read(&set[i], walk->owner, index[i], way, walk->tallies, &found))
+			if (way_read(&set[i], walk->owner, index[i], way, walk->counts, &found))
 				err = walk->visit(&found, walk->context);
 		}
 	return err;
@@ -248,21 +241,21 @@ static int visit_sets(const void *keys, const void *values, uint32_t count, void
 static int walk_sets(const struct instance *instance, const struct owners *owners,
 		     states_visit visit, void *context)
 {
-	const struct map_walk range = { instance->maps[MAP_SETS], sizeof(uint32_t), SET_BYTES,
-					8192 };
-	struct tallies tallies;
-	int err = tallies_read(instance, &tallies);
+	const struct map_walk range = { instance->maps[MAP_SETS], sizeof(uint32_t), SET_BYTES, 8192,
+					BPF_F_LOCK };
+	struct counts counts;
+	int err = counts_read(instance, &counts);
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < owners->count && !err; i++) {
 		const struct limit *rule = &owners->list[i].rule;
-		struct set_walk walk = { &owners->list[i], &tallies, visit, context };
+		struct set_walk walk = { &owners->list[i], &counts, visit, context };
 
 		err = map_walk_range(&range, rule->slice_base, (uint64_t)rule->slice_mask + 1,
 				     visit_sets, &walk);
 	}
-	free(tallies.list);
+	free(counts.list);
 	return err;
 }
 

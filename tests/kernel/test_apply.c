@@ -2,6 +2,7 @@
 /* Policies and entries put in force, changed and taken back, judged by the program itself. */
 #include "../../user/apply_filter.h"
 #include "fixture.h"
+#include "../../user/entries.h"
 
 #define NAME "kernel-a"
 
@@ -82,6 +83,33 @@ static void entries_outrank_what_is_no_longer(void **state)
 	assert_int_equal(
 		entry_remove(&f.instance, &(struct prefix){ .family = 4, .len = 8 }, &message),
 		-ENOENT);
+	fixture_destroy(&f);
+}
+
+/*
+ * A writer that dies half-way leaves its change open: no CPU keeps rulings in mind until the next
+ * one closes it.
+ */
+static void a_change_cut_short_is_closed_by_the_next(void **state)
+{
+	struct live live;
+
+	(void)state;
+	fixture_create(&f, NAME, HOURLY("5"));
+	must(rulings_open(&f.instance));
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 20), 5);
+	set("192.0.2.1", ENTRY_BLOCK, 0);
+	must(live_read(&f.instance, &live));
+	assert_int_equal(live.epoch & 1, 0);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 0);
+	must(rulings_open(&f.instance));
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 0);
+	must(fixture_apply(&f, HOURLY("6"), false));
+	must(live_read(&f.instance, &live));
+	assert_int_equal(live.epoch & 1, 0);
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 0);
+	drop("192.0.2.1");
+	assert_int_equal(pass(&f, "192.0.2.1", 53, 3), 1);
 	fixture_destroy(&f);
 }
 
@@ -402,6 +430,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_longest_prefix_judges, clean),
 		cmocka_unit_test_teardown(states_survive_a_change_and_are_clamped, clean),
 		cmocka_unit_test_teardown(entries_outrank_what_is_no_longer, clean),
+		cmocka_unit_test_teardown(a_change_cut_short_is_closed_by_the_next, clean),
 		cmocka_unit_test_teardown(entries_survive_apply_and_expire, clean),
 		cmocka_unit_test_teardown(too_deep_a_nest_is_refused_with_names, clean),
 		cmocka_unit_test_teardown(limits_by_hand_hold_and_keep_their_states, clean),

@@ -10,8 +10,8 @@
 
 struct test_time test_time;
 
-#define WEIR_CLOCK()	    (test_time.now_ns)
-#define WEIR_CLOCK_COARSE() (test_time.now_ns - test_time.now_ns % test_time.tick_ns)
+#define WEIR_CLOCK()   (test_time.now_ns)
+#define WEIR_JIFFIES() (test_time.now_ns / test_time.tick_ns)
 #include "../../bpf/weir.bpf.c"
 
 struct {

@@ -92,6 +92,7 @@ static int load(struct rig *rig, struct message *message)
 	skeleton->rodata->table_kind = rig->room.table;
 	skeleton->rodata->secret0 = rig_secret[0];
 	skeleton->rodata->secret1 = rig_secret[1];
+	skeleton->rodata->tick_ns = TICK_NS;
 	if (weir_clock__load(skeleton))
 		return message_set(message, -errno, "loading the program: %m");
 	rig->time = &skeleton->bss->test_time;
@@ -197,6 +198,7 @@ static void empty(struct rig *rig)
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		empty_map(rig_map(rig, maps[i]));
+	empty_map(bpf_map__fd(rig->skeleton->maps.desks));
 }
 
 static bool fits(const struct capacity *need, const struct capacity *room)
@@ -271,6 +273,8 @@ static int program_fd(const struct rig *rig, enum rig_program program)
 		return bpf_program__fd(rig->skeleton->progs.replay);
 	case RIG_PACED:
 		return bpf_program__fd(rig->skeleton->progs.paced);
+	case RIG_MAINTAIN:
+		return rig->instance.maintain;
 	default:
 		return bpf_program__fd(rig->skeleton->progs.weir);
 	}

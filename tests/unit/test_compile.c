@@ -156,7 +156,7 @@ static void intervals_keep_their_fraction(void **unused)
 	assert_int_equal(limit.interval_frac, 0x55555556); /* a third, rounded up */
 	assert_int_equal(limit.burst_ns, 2000000000);
 	assert_int_equal(limit.burst_frac, 4); /* 6 x 2^-32 / 3 too much, twice */
-	assert_int_equal(limit.flags, LIMIT_COARSE);
+	assert_int_equal(limit.flags, 0);
 	limit = limit_of(image, "everyone", "fast");
 	assert_int_equal(limit.interval_ns, 0);
 	assert_int_equal(limit.interval_frac, 343597384); /* 0.08 x 2^32, rounded up */
@@ -186,7 +186,7 @@ static void windows_take_the_rates_own_unit(void **unused)
 	limit = limit_of(image, "everyone", "s");
 	assert_int_equal(limit.burst, 1000000);
 	assert_int_equal(limit.interval_ns, 1000000000);
-	assert_int_equal(limit.flags, LIMIT_BYTES | LIMIT_COARSE);
+	assert_int_equal(limit.flags, LIMIT_BYTES);
 	limit = limit_of(image, "everyone", "l");
 	assert_int_equal(limit.burst, 5);
 	assert_int_equal(limit.interval_ns, 3600000000000);
@@ -270,8 +270,8 @@ static void wide_keys_only_with_ipv6(void **unused)
 	struct image *image = first(ruleset, &room);
 
 	(void)unused;
-	assert_int_equal(limit_of(image, "four", "x").flags, LIMIT_COARSE);
-	assert_int_equal(limit_of(image, "six", "x").flags, LIMIT_WIDE | LIMIT_COARSE);
+	assert_int_equal(limit_of(image, "four", "x").flags, 0);
+	assert_int_equal(limit_of(image, "six", "x").flags, LIMIT_WIDE);
 	image_free(image);
 	ruleset_free(ruleset);
 }
