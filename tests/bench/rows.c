@@ -113,11 +113,13 @@ const size_t setup_count = sizeof(setups) / sizeof(*setups);
 		.title = text, .under = setup, .kind = DRIVE_IPV4, .sources = count, .cpus = 2, \
 		.apart = own, .expect = EXPECT_##verdict                                        \
 	}
-#define ROW_LIST(text, setup, family, where, verdict)                                            \
+#define ROW_LISTED(text, setup, family, where, verdict, count)                                   \
 	{                                                                                        \
 		.title = text, .under = setup, .kind = DRIVE_LIST##family, .list = LIST_##where, \
-		.sources = DRIVE_LIST, .cpus = 1, .expect = EXPECT_##verdict                     \
+		.sources = count, .cpus = 1, .expect = EXPECT_##verdict                          \
 	}
+#define ROW_LIST(text, setup, family, where, verdict) \
+	ROW_LISTED(text, setup, family, where, verdict, DRIVE_LIST)
 #define ROW_PREFIXES(name, setup, family)                       \
 	ROW_LIST(name ", inside", setup, family, INSIDE, DROP), \
 		ROW_LIST(name ", random sources", setup, family, OUTSIDE, ANY)
@@ -171,7 +173,7 @@ const struct row rows[] = {
 	ROW("8 services, granted", "services wide", 4, 1, PASS),
 	ROW("banned source", "ban", 4, 1, DROP),
 	ROW("blocked by a drop policy", "drop policy", 4, 1, DROP),
-	ROW_LIST("blocked by an entry", "block 10", 4, INSIDE, DROP),
+	ROW_LISTED("blocked by an entry", "block 10", 4, INSIDE, DROP, 1),
 
 	ROW("table hash, 1 source refused", "hash", 4, 1, DROP),
 	ROW("table hash, 1M sources", "hash", 4, M1, ANY),

@@ -28,6 +28,7 @@ enum rig_program {
 	RIG_WEIR,
 	RIG_REPLAY,
 	RIG_PACED,
+	RIG_MAINTAIN, /* the frame is a struct maintain */
 };
 
 /* The secret of the keyed hash, for models of the program that need it. */

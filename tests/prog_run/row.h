@@ -28,6 +28,7 @@ extern const struct row rows_action[];
 extern const struct row rows_apply[];
 extern const struct row rows_entry[];
 extern const struct row rows_key[];
+extern const struct row rows_memo[];
 extern const struct row rows_nested[];
 extern const struct row rows_parse[];
 extern const struct row rows_rate[];

@@ -14,6 +14,7 @@ static const struct {
 	{ "keys", rows_key },	      { "rates", rows_rate },	 { "frames", rows_parse },
 	{ "services", rows_service }, { "nested", rows_nested }, { "actions", rows_action },
 	{ "entries", rows_entry },    { "changes", rows_apply }, { "tables", rows_table },
+	{ "memos", rows_memo },
 };
 
 /* Maps that every row without a table of its own fits in. */

@@ -2,8 +2,10 @@
 /* Two CPUs at once: one budget for both, and refunds that lose nothing. */
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "../../bpf/key.h"
 #include "counts.h"
 #include "row.h"
 #include "tap.h"
@@ -15,6 +17,7 @@ enum race_size {
 
 struct racer {
 	const struct rig *rig;
+	enum rig_program program;
 	const struct frame_bytes *frame;
 	unsigned int cpu;
 	uint32_t packets;
@@ -29,20 +32,20 @@ static void *race(void *argument)
 
 	rig_pin_cpu(racer->cpu);
 	pthread_barrier_wait(racer->start);
-	racer->failed = rig_run(racer->rig, RIG_WEIR, racer->frame, racer->packets, &verdict);
+	racer->failed = rig_run(racer->rig, racer->program, racer->frame, racer->packets, &verdict);
 	return NULL;
 }
 
-/* The same frame on two CPUs at once. */
-static void run_race(const struct rig *rig, const struct frame_bytes *frame, uint32_t packets)
+/* On two CPUs at once. */
+static void run_racers(struct racer *racers)
 {
 	pthread_barrier_t start;
 	pthread_t threads[RACERS];
-	struct racer racers[RACERS];
 
 	pthread_barrier_init(&start, NULL, RACERS);
 	for (unsigned int i = 0; i < RACERS; i++) {
-		racers[i] = (struct racer){ rig, frame, i, packets, &start, false };
+		racers[i].cpu = i;
+		racers[i].start = &start;
 		if (pthread_create(&threads[i], NULL, race, &racers[i]))
 			tap_bail("a thread: %m");
 	}
@@ -52,6 +55,14 @@ static void run_race(const struct rig *rig, const struct frame_bytes *frame, uin
 			tap_bail("running on CPU %u", i);
 	}
 	pthread_barrier_destroy(&start);
+}
+
+static void run_race(const struct rig *rig, const struct frame_bytes *frame, uint32_t packets)
+{
+	struct racer same = { .rig = rig, .frame = frame, .packets = packets };
+	struct racer racers[RACERS] = { same, same };
+
+	run_racers(racers);
 }
 
 static uint64_t granted(const struct rig *rig)
@@ -139,10 +150,38 @@ static void refunds(const char *kind)
 	       kind);
 }
 
+/* Packets charged without the lock, while under it the same state is charged by maintenance. */
+static void charged_beside(const char *limits)
+{
+	static struct frame_bytes frame, command;
+	struct maintain charge = { .op = MAINTAIN_CHARGE,
+				   .key = { .hi = KEY_IPV4 | 0x0a000001, .family = 4 },
+				   .cost = 1 };
+	struct rig rig;
+	uint64_t passed;
+
+	open_rig(&rig, limits, "sets");
+	charge.policy = rig_policy_index(&rig, 0);
+	command.length = sizeof(charge);
+	memcpy(command.data, &charge, sizeof(charge));
+	if (frame_build("10.0.0.1 udp/53", 0, &frame))
+		tap_bail("frame");
+	run_racers((struct racer[RACERS]){
+		{ .rig = &rig, .program = RIG_WEIR, .frame = &frame, .packets = 300000 },
+		{ .rig = &rig, .program = RIG_MAINTAIN, .frame = &command, .packets = 100000 },
+	});
+	run_race(&rig, &frame, 300000); /* what is left */
+	passed = granted(&rig);
+	tap_note("%llu passed of 500000, less 100000", (unsigned long long)passed);
+	tap_ok(passed == 400000, "charged under the lock and without: %s", limits);
+	rig_close(&rig);
+}
+
 static void one_budget(const char *kind)
 {
 	one_source("{rate: 1/hour, burst: 10000}", kind, 10000, 10000);
 	one_source("{rate: 1/hour, burst: 300000}", kind, 300000, 300000);
+	one_source("{rate: 7/hour, burst: 300000}", kind, 300000, 300000);
 	one_source("{rate: 1kB/s, burst: 420000B}", kind, 10000, 10000);
 	one_source("{algorithm: fixed-window, rate: 10000/day}", kind, 10000, 10000);
 	one_source("{algorithm: sliding-window, rate: 10000/day}", kind, 10000, 10000);
@@ -165,5 +204,8 @@ int main(void)
 	one_source("{per: policy, rate: 1/hour, burst: 100}", "sets", 100, 100);
 	refunds("sets");
 	refunds("hash");
+	charged_beside("{rate: 1/hour, burst: 500000}");
+	charged_beside("{rate: 7/hour, burst: 500000}");
+	charged_beside("{algorithm: fixed-window, rate: 500000/day}");
 	return tap_done();
 }
