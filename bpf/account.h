@@ -19,7 +19,6 @@ struct judgement {
 	__u32 outcome;
 	__u32 limit;
 	__u64 until; /* all packets of the source are refused, for certain; 0: no such thing */
-	__u64 word;  /* of the state that tells it */
 };
 
 /*
@@ -104,7 +103,6 @@ static __always_inline void judge_lasting(struct desk *desk, const struct limit 
 	if (limit->services || credit_used(limit))
 		return;
 	desk->judgement.until = look->until;
-	desk->judgement.word = look->word;
 }
 
 static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,

@@ -38,7 +38,6 @@ struct charge {
 struct look {
 	__u64 until;
 	__u32 outcome;
-	__u64 word;		 /* that tells it */
 	struct set *set;	 /* table `sets`; NULL: no state */
 	struct hash_state *cell; /* the other tables; NULL: no state */
 };
@@ -47,8 +46,6 @@ struct look {
 static __always_inline void look_at_word(const struct limit *limit, __u64 word, __u64 cost,
 					 struct look *look)
 {
-	look->word = word;
-	look->until = 0;
 	if (word == STATE_LIFTED)
 		return;
 	if (word & STATE_BANNED) {
@@ -277,7 +274,7 @@ static __always_inline void set_forget_counts(struct set *set, __u32 way)
 }
 
 enum tally_size {
-	TALLY_PATIENCE = 64, /* packets of others after which a slot changes hands */
+	TALLY_PATIENCE = 64, /* drops of others after which a slot changes hands */
 };
 
 static __always_inline struct tally *tally_slot(__u32 number)
@@ -373,7 +370,6 @@ static __always_inline void sets_look_miss(const struct set *set, const struct l
 	if ((limit->flags & LIMIT_LENIENT) || word == STATE_LIFTED || cost > limit->burst)
 		return;
 	look->outcome = OUTCOME_FULL;
-	look->word = word;
 	if (limit->algorithm == ALGO_SLIDING_LOG)
 		look->until = word & ~STATE_BANNED;
 	else if (!(word & STATE_BANNED))

@@ -177,7 +177,7 @@ static __always_inline void note(struct desk *desk, __u64 ruling_until, __u32 ep
 	memo->length = 0;
 	if (verdict->limit == NO_LIMIT)
 		return;
-	memo->word = desk->judgement.word;
+	memo->word = charge->word;
 	memo->set = charge->set;
 	memo->way = charge->way;
 	memo->tally = charge->tally;
