@@ -158,11 +158,6 @@ static int trie_fd(const struct instance *instance, const struct prefix *prefix)
 	return instance->maps[prefix->family == 4 ? MAP_ENTRY_TRIE4 : MAP_ENTRY_TRIE6];
 }
 
-static int outer_fd(const struct instance *instance, unsigned int family)
-{
-	return instance->maps[family == 4 ? MAP_ENTRIES4 : MAP_ENTRIES6];
-}
-
 /* The longest entry that covers `prefix` or is it; false: none. */
 static bool covering(const struct instance *instance, const struct prefix *prefix,
 		     struct entry *entry)
@@ -209,12 +204,6 @@ static int delete_at(const struct instance *instance, const struct prefix *prefi
 	union prefix_key key = prefix_key(prefix);
 
 	return bpf_map_delete_elem(trie_fd(instance, prefix), &key) ? -errno : 0;
-}
-
-/* After it no packet is judged by what was deleted from the trie before. */
-static int wait_for_packets(const struct instance *instance, const struct prefix *prefix)
-{
-	return trie_swap(outer_fd(instance, prefix->family), 0, trie_fd(instance, prefix));
 }
 
 /* ---- how deep entries nest ---- */
@@ -350,13 +339,13 @@ static int edit_end(struct edit *edit, int err, struct message *message)
 }
 
 /* An entry is gone from its trie: what its limit owned is free once no packet is under way. */
-static int release(struct edit *edit, const struct prefix *prefix, const struct entry *entry)
+static int release(struct edit *edit, const struct entry *entry)
 {
 	int err;
 
 	if (entry->kind != ENTRY_LIMIT)
 		return 0;
-	err = wait_for_packets(edit->instance, prefix);
+	err = packets_wait(edit->instance);
 	return err ? err : room_release(&edit->room, entry->policy);
 }
 
@@ -367,7 +356,7 @@ static int drop_entry(struct edit *edit, const struct prefix *prefix, const stru
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	edit->count_change--;
-	return release(edit, prefix, entry);
+	return release(edit, entry);
 }
 
 /* Drop what has expired of a list; *count is what is left. */
@@ -544,7 +533,7 @@ static int put_entry(struct edit *edit, const struct prefix *prefix, const struc
 	if (bpf_map_update_elem(trie_fd(edit->instance, prefix), &key, entry, BPF_ANY))
 		return entries_failed(-errno, "write", message);
 	if (old)
-		err = release(edit, prefix, old);
+		err = release(edit, old);
 	else
 		edit->count_change++;
 	return err ? entries_failed(err, "write", message) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Policies and entries put in force, changed and taken back, judged by the program itself. */
 #include "../../user/apply_filter.h"
-#include "fixture.h"
 #include "../../user/entries.h"
+#include "fixture.h"
 
 #define NAME "kernel-a"
 

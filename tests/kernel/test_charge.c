@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a source used elsewhere, charged to its state through the program. */
+#include "../../user/entries.h"
 #include "fixture.h"
 
 #define NAME "kernel-c"
@@ -21,10 +22,9 @@ static void start(const char *limit)
 static struct maintain command_of(const char *source, uint64_t cost, uint64_t debt_ns)
 {
 	struct prefix address = prefix_from(source);
-	uint32_t zero = 0;
 	struct live live;
 
-	assert_int_equal(bpf_map_lookup_elem(f.instance.maps[MAP_LIVE], &zero, &live), 0);
+	must(live_read(&f.instance, &live));
 	return (struct maintain){
 		.op = MAINTAIN_CHARGE,
 		.policy = (live.generation & 1) * f.instance.meta.policies,
