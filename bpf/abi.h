@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 enum abi_size {
-	ABI_LAYOUT = 2,
+	ABI_LAYOUT = 3,
 	LIMITS_MAX = 8,	   /* limits of one policy */
 	SERVICES_MAX = 32, /* bits of a service mask */
 	SET_WAYS = 4,	   /* states in a set with narrow keys (at most 64 bits) */
@@ -181,13 +181,19 @@ struct prefix_match {
  * filter is worth a look before, with DIRECTORY_MANY without its coarse bits.
  * 0: no prefix.
  *
- * A root has a word for each first 16 bits of an address, and behind these
+ * A root has a word for each first 16 bits of an address, behind these
  * DIRECTORY_ROOT cells as many again that say what holds around all prefixes
- * that are longer. Map `roots`: two generations, in each IPv4's and IPv6's.
+ * that are longer, and then a cell of words that spare most reads of either.
+ * Map `roots`: two generations, in each IPv4's and IPv6's.
  */
 enum directory_word {
 	DIRECTORY_CHILDREN = 16,
 	DIRECTORY_ROOT = 65536 / DIRECTORY_CHILDREN,
+	DIRECTORY_HEAD = 2 * DIRECTORY_ROOT, /* the cell of words behind the root's */
+	DIRECTORY_ALL = 0,		     /* word: holds for every address; 0: ask */
+	DIRECTORY_AROUND = 1,		     /* word: holds wherever it is asked for what holds
+					      * around; DIRECTORY_NODE: ask there */
+	DIRECTORY_ROOT_CELLS = DIRECTORY_HEAD + 1,
 	DIRECTORY_LEN = 22, /* shift */
 	DIRECTORY_POLICY = 0x003fffff,
 	DIRECTORY_INDEX = 0x0fffffff,
@@ -317,7 +323,9 @@ struct set_cold {
 	__u32 dropped[SET_WAYS];
 	__u8 passed_high[SET_WAYS];
 	__u8 dropped_high[SET_WAYS];
-	__u8 family[SET_WAYS]; /* 0: the way is empty */
+	__u8 families; /* two bits a way, see family_code of key.h; 0: the way is empty */
+	__u8 touched;  /* written to fetch the line, never read */
+	__u8 pad[2];
 };
 
 /* Tables `hash` and `percpu`: key and value (the former with a lock behind). */

@@ -14,7 +14,8 @@
 #include "memo.h"
 #include "parse.h"
 
-/* The outcome, and the limit that refused: its place in the policy. */
+/* The outcome, and the limit that refused: its place in the policy. Until then, the last packet's.
+ */
 struct judgement {
 	__u32 outcome;
 	__u32 limit;
@@ -62,9 +63,9 @@ static __always_inline int key_is(const struct charge *charge, const struct key 
 
 /*
  * The hash is kept with the key: from one packet of a flooding source to the next, and from a limit
- * to the next one whose keys are cut alike.
+ * to the next one whose keys are cut alike. Returns whether the source is another.
  */
-static __always_inline void charge_key(struct desk *desk, const struct limit *limit, __u32 i)
+static __always_inline int charge_key(struct desk *desk, const struct limit *limit, __u32 i)
 {
 	struct charge *charge = &desk->charges[i];
 	const struct charge *before = &desk->charges[i ? i - 1 : 0];
@@ -75,13 +76,14 @@ static __always_inline void charge_key(struct desk *desk, const struct limit *li
 	else
 		key = source_key(&desk->packet, limit->ipv4_len, limit->ipv6_len);
 	if (key_is(charge, &key))
-		return;
+		return 0;
 	charge->key = key;
 	charge->way = SET_WAYS;
+	charge->hash = 0;
 	if (limit->flags & LIMIT_SHARED)
-		charge->hash = 0;
-	else
-		charge->hash = key_is(before, &key) && i ? before->hash : source_hash(&key);
+		return 0;
+	charge->hash = key_is(before, &key) && i ? before->hash : source_hash(&key);
+	return 1;
 }
 
 static __always_inline int concerns(const struct limit *limit, __u32 services)
@@ -105,35 +107,57 @@ static __always_inline void judge_lasting(struct desk *desk, const struct limit 
 	desk->judgement.until = look->until;
 }
 
+/*
+ * What is granted needs the clock. It is read at once where that is to be expected, so that the
+ * look can tell what there is to charge: after a packet that was granted, and for another source
+ * than before, whose state comes from memory meanwhile.
+ */
+static __always_inline void look_ahead(const struct policy *policy, struct desk *desk, __u32 i)
+{
+	const struct limit *limit = &policy->limits[i];
+
+	if (charge_key(desk, limit, i) && !i)
+		table_touch(limit, &desk->charges[i]);
+	else if (desk->judgement.outcome != OUTCOME_GRANTED)
+		return;
+	clock_now(&desk->time);
+}
+
+/* `look`: what was found, if anything. */
 static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,
-				   __u32 i)
+				   __u32 i, struct look *look)
 {
 	const struct limit *limit = &policy->limits[i];
 	struct charge *charge = &desk->charges[i];
-	struct look look;
 
+	look->set = NULL;
 	if (!concerns(limit, services))
 		return OUTCOME_OPEN;
 	charge->cost = limit->flags & LIMIT_BYTES ? desk->packet.length : 1;
-	charge_key(desk, limit, i);
-	limit_look(limit, charge, &look);
-	if (!clock_before(&desk->time, look.until))
+	charge->next = NEXT_UNKNOWN;
+	look_ahead(policy, desk, i);
+	limit_look(limit, charge, look);
+	if (!clock_before(&desk->time, look->until)) {
+		charge->now = desk->time.now;
+		if (charge->now)
+			table_plan(limit, charge, look);
 		return OUTCOME_OPEN;
-	if (table_refused(limit, charge, &look) && !i)
-		judge_lasting(desk, limit, &look);
-	return judge(desk, look.outcome, i);
+	}
+	if (table_refused(limit, charge, look) && !i)
+		judge_lasting(desk, limit, look);
+	return judge(desk, look->outcome, i);
 }
 
 static __always_inline int take_from(const struct policy *policy, struct desk *desk, __u32 services,
-				     __u32 i)
+				     __u32 i, struct set *set)
 {
 	const struct limit *limit = &policy->limits[i];
 	struct charge *charge = &desk->charges[i];
 
 	if (!concerns(limit, services))
 		return OUTCOME_GRANTED;
-	charge->now = desk->time.now;
-	return limit_take(limit, charge);
+	charge->now = clock_now(&desk->time);
+	return limit_take(limit, charge, set);
 }
 
 /* What the limits before `upto` granted goes back to them. */
@@ -152,28 +176,28 @@ static __always_inline int take_from_all(const struct policy *policy, struct des
 					 __u32 services)
 {
 	for (__u32 i = 0; i < LIMITS_MAX && i < policy->count; i++) {
-		int outcome = take_from(policy, desk, services, i);
+		int outcome = take_from(policy, desk, services, i, NULL);
 
 		if (outcome == OUTCOME_GRANTED)
 			continue;
 		give_back(policy, desk, services, i);
 		return judge(desk, outcome, i);
 	}
-	return OUTCOME_GRANTED;
+	return judge(desk, OUTCOME_GRANTED, 0);
 }
 
 /* The first has been looked at. */
 __noinline int account_further(const struct policy *policy, struct desk *desk, __u32 services)
 {
 	int outcome = OUTCOME_OPEN;
+	struct look look;
 
 	if (!policy || !desk)
 		return outcome;
 	for (__u32 i = 1; i < LIMITS_MAX && i < policy->count && outcome == OUTCOME_OPEN; i++)
-		outcome = look_at(policy, desk, services, i);
+		outcome = look_at(policy, desk, services, i, &look);
 	if (outcome != OUTCOME_OPEN)
 		return outcome;
-	clock_now(&desk->time);
 	return take_from_all(policy, desk, services);
 }
 
@@ -181,15 +205,16 @@ __noinline int account_further(const struct policy *policy, struct desk *desk, _
 static __always_inline void account_packet(const struct policy *policy, struct desk *desk,
 					   __u32 services)
 {
-	judge(desk, OUTCOME_GRANTED, 0);
-	if (!policy->count || look_at(policy, desk, services, 0) != OUTCOME_OPEN)
+	struct look look;
+
+	if (!policy->count)
+		judge(desk, OUTCOME_GRANTED, 0);
+	else if (look_at(policy, desk, services, 0, &look) != OUTCOME_OPEN)
 		return;
-	if (policy->count > 1) {
+	else if (policy->count > 1)
 		account_further(policy, desk, services);
-		return;
-	}
-	clock_now(&desk->time);
-	judge(desk, take_from(policy, desk, services, 0), 0);
+	else
+		judge(desk, take_from(policy, desk, services, 0, look.set), 0);
 }
 
 #endif

@@ -7,9 +7,15 @@
 #define WEIR_CLASSIFY_H
 
 #include "clock.h"
+#include "kept.h"
 #include "maps.h"
 #include "parse.h"
 #include "verdict.h"
+
+/* With so many entries the kernel's trie takes longer than what is kept of it. Tests keep more. */
+#ifndef KEPT_WORTH
+#define KEPT_WORTH 256
+#endif
 
 /* What an address fell under: nothing, an entry set by hand, or a policy. */
 struct ruling {
@@ -85,15 +91,22 @@ static __always_inline __u32 root_word(__u32 first, __u32 slot)
 
 static __always_inline __u32 policy_word(const struct packet *packet, __u32 generation)
 {
-	__u32 first = ((generation & 1) * 2 + (packet->family == 6)) * 2 * DIRECTORY_ROOT;
-	__u32 slot = directory_slot(packet_source(packet));
-	__u32 word = root_word(first, slot);
+	__u32 first = ((generation & 1) * 2 + (packet->family == 6)) * DIRECTORY_ROOT_CELLS;
+	__u32 head = first + DIRECTORY_HEAD, slot = directory_slot(packet_source(packet)), word;
+	const struct directory_cell *spares = bpf_map_lookup_elem(&roots, &head);
 
+	if (!spares)
+		return 0;
+	word = spares->child[DIRECTORY_ALL];
+	if (!word)
+		word = root_word(first, slot);
 	if (directory_ends(word))
 		return word;
-	if (word & DIRECTORY_ASK &&
-	    !filter_policies(&filter, packet_source(packet), packet->family, word & DIRECTORY_MANY))
-		return root_word(first + DIRECTORY_ROOT, slot);
+	if (word & DIRECTORY_ASK && !filter_policies(&filter, packet_source(packet), packet->family,
+						     word & DIRECTORY_MANY)) {
+		word = spares->child[DIRECTORY_AROUND];
+		return directory_ends(word) ? word : root_word(first + DIRECTORY_ROOT, slot);
+	}
 	return packet->family == 4 ? directory_walk4(packet, generation, word)
 				   : directory_walk6(packet, generation, word);
 }
@@ -140,32 +153,56 @@ static __always_inline const struct entry *entry_of(const struct packet *packet,
 }
 
 /* An entry outranks a policy whose prefix is the same or shorter. */
-__noinline int outrank(const struct packet *packet, __u32 policy_len, struct moment *time,
-		       struct ruling *ruling)
+static __always_inline void outrank_searched(const struct packet *packet, __u32 policy_len,
+					     struct moment *time, struct ruling *ruling)
 {
-	const struct entry *entry;
+	const struct entry *entry = entry_of(packet, time);
 
-	if (!packet || !time || !ruling)
-		return 0;
-	entry = entry_of(packet, time);
 	if (!entry || policy_len > entry->len)
-		return 0;
+		return;
 	ruling->entry = entry->kind;
 	ruling->policy = entry->kind == ENTRY_LIMIT ? entry->policy : NO_POLICY;
 	ruling->until = entry->expires_ns ? entry->expires_ns : ~0ULL;
+}
+
+/* `epoch`: the search's result is kept; odd: it is not. */
+__noinline int outrank(const struct packet *packet, __u32 policy_len, struct moment *time,
+		       struct ruling *ruling, __u32 epoch)
+{
+	struct kept_set *set = NULL;
+	struct kept *kept = NULL;
+
+	if (!packet || !time || !ruling)
+		return 0;
+	if (!(epoch & 1))
+		set = kept_set_of(packet);
+	if (set)
+		kept = kept_find(set, packet, epoch);
+	if (kept && clock_before(time, kept->until)) {
+		ruling->entry = kept->tag & KEPT_TAG_ENTRY;
+		ruling->policy = kept->policy;
+		ruling->until = kept->until;
+		return 0;
+	}
+	outrank_searched(packet, policy_len, time, ruling);
+	if (set)
+		kept_fill(set, kept, packet, epoch, ruling->entry, ruling->policy, ruling->until);
 	return 0;
 }
 
-/* The generation is read once: all that is looked up for a packet belongs to one policy. */
-static __always_inline struct ruling ruling_of(const struct packet *packet,
-					       const struct live *config, struct moment *time)
+/*
+ * The generation is read once: all that is looked up for a packet belongs to one policy. `epoch`
+ * was read before.
+ */
+static __always_inline struct ruling
+ruling_of(const struct packet *packet, const struct live *config, __u32 epoch, struct moment *time)
 {
 	const struct prefix_match match = policy_of(packet, READ_ONCE(config->generation));
 	struct ruling ruling = { 0, match.policy, ~0ULL };
+	__u32 entries = config->entries;
 
-	if (config->entries &&
-	    filter_entries(&filter, packet_source(packet), packet->family, config->entries))
-		outrank(packet, match.len, time, &ruling);
+	if (entries && filter_entries(&filter, packet_source(packet), packet->family, entries))
+		outrank(packet, match.len, time, &ruling, epoch | (entries < KEPT_WORTH));
 	return ruling;
 }
 

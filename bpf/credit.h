@@ -76,9 +76,10 @@ __noinline int credit_take(const struct limit *limit, struct charge *charge)
 	return OUTCOME_GRANTED;
 }
 
-static __always_inline int limit_take(const struct limit *limit, struct charge *charge)
+static __always_inline int limit_take(const struct limit *limit, struct charge *charge,
+				      struct set *set)
 {
-	return credit_used(limit) ? credit_take(limit, charge) : table_take(limit, charge);
+	return credit_used(limit) ? credit_take(limit, charge) : table_take(limit, charge, set);
 }
 
 static __always_inline void limit_give_back(const struct limit *limit, const struct charge *charge)

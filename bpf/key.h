@@ -60,6 +60,23 @@ KEY_INLINE struct key key_shared(void)
 	return (struct key){ .family = 1 };
 }
 
+/* A family in two bits: 0 for none, 1 for a shared key, 2 for 4, 3 for 6. */
+KEY_INLINE __u32 family_code(__u32 family)
+{
+	return (family + 1) / 2;
+}
+
+KEY_INLINE __u32 family_coded(__u32 code)
+{
+	return code == 1 ? 1 : 2 * code;
+}
+
+/* The family of a way, of a set's `families`. */
+KEY_INLINE __u32 family_of_way(__u32 families, __u32 way)
+{
+	return family_coded(families >> 2 * way & 3);
+}
+
 #define SIP_ROTATE(x, bits) (((x) << (bits)) | ((x) >> (64 - (bits))))
 
 struct sip {

@@ -132,7 +132,7 @@ static __always_inline __u32 set_clear(struct set *set)
 	__u32 done = 0;
 
 	for (__u32 i = 0; i < SET_WAYS; i++) {
-		if (set->cold.family[i])
+		if (family_of_way(set->cold.families, i))
 			done++;
 		set_forget_way(set, i);
 	}

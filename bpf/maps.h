@@ -148,7 +148,7 @@ struct {
 /* Two generations of IPv4's and IPv6's root, and what holds around. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8 * DIRECTORY_ROOT);
+	__uint(max_entries, 4 * DIRECTORY_ROOT_CELLS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct directory_cell);

@@ -29,10 +29,15 @@ struct charge {
 	__u64 now;
 	__u64 cost;
 	__u64 word;  /* of the state, as a look found it, table `sets` */
+	__u64 next;  /* what it becomes when charged; NEXT_UNKNOWN, NEXT_LOCKED */
+	__u32 extra; /* of the state, and stays */
 	__u32 set;   /* where */
 	__u16 way;   /* SET_WAYS: nowhere */
 	__u16 tally; /* the slot that may count for it */
 };
+
+#define NEXT_UNKNOWN 0	     /* no state that was charged has this word */
+#define NEXT_LOCKED  (~0ULL) /* only the lock can charge it */
 
 /* What a look, which takes no lock, found: a refusal that is certain before `until`; 0: none. */
 struct look {
@@ -240,7 +245,8 @@ static __always_inline void set_write_state(struct set *set, __u32 way, __u32 fa
 					    const struct state *state)
 {
 	set->cold.extra[way] = state->extra;
-	set->cold.family[way] = family;
+	set->cold.families &= ~(3 << 2 * way);
+	set->cold.families |= family_code(family) << 2 * way;
 	set_put_back(set, way, state->word);
 }
 
@@ -532,29 +538,50 @@ __noinline int sets_take_locked(const struct limit *limit, const struct charge *
 }
 
 /*
+ * What the state that a look has found becomes, if the packet is granted at charge->now. More than
+ * its word is left to the lock.
+ */
+static __always_inline void sets_plan(const struct set *set, const struct limit *limit,
+				      struct charge *charge)
+{
+	__u32 way = way_bounded(charge->way), extra = READ_ONCE(set->cold.extra[way]);
+	struct state state = { .word = charge->word, .extra = extra };
+
+	charge->next = NEXT_LOCKED;
+	if (limit->algorithm == ALGO_SLIDING_LOG ||
+	    (set->cold.families >> 2 * way & 3) != family_code(charge->key.family) ||
+	    !state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra)
+		return;
+	charge->next = state.word;
+	charge->extra = extra;
+}
+
+/*
  * Charge a state that a look has found, without the lock: granted, or OUTCOME_OPEN where more than
  * its word is to change, or it has changed since. Another source may have got the way and, by
  * chance, the very word: it gets its token back, unless it has been charged again already.
  */
-static __always_inline int sets_take_known(const struct limit *limit, const struct charge *charge)
+static __always_inline int sets_take_known(const struct limit *limit, struct charge *charge,
+					   struct set *set)
 {
-	__u32 index = charge->set, way = way_bounded(charge->way), extra;
-	struct set *set = bpf_map_lookup_elem(&sets, &index);
-	struct state state = { .word = charge->word };
+	__u32 index = charge->set, way = way_bounded(charge->way);
 	__u64 *word;
 
-	if (!set || charge->way >= SET_WAYS || limit->algorithm == ALGO_SLIDING_LOG)
+	if (charge->way >= SET_WAYS)
 		return OUTCOME_OPEN;
-	extra = READ_ONCE(set->cold.extra[way]);
-	state.extra = extra;
-	if (!state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra ||
-	    set->cold.family[way] != charge->key.family)
+	if (!set)
+		set = bpf_map_lookup_elem(&sets, &index);
+	if (!set)
 		return OUTCOME_OPEN;
+	if (charge->next == NEXT_UNKNOWN)
+		sets_plan(set, limit, charge);
 	word = &set->hot.word[way];
-	if (__sync_val_compare_and_swap(word, charge->word, state.word) != charge->word)
+	if (charge->next == NEXT_LOCKED ||
+	    __sync_val_compare_and_swap(word, charge->word, charge->next) != charge->word)
 		return OUTCOME_OPEN;
-	if (!set_holds(set, limit, way, &charge->key) || READ_ONCE(set->cold.extra[way]) != extra) {
-		__sync_val_compare_and_swap(word, state.word, charge->word);
+	if (!set_holds(set, limit, way, &charge->key) ||
+	    READ_ONCE(set->cold.extra[way]) != charge->extra) {
+		__sync_val_compare_and_swap(word, charge->next, charge->word);
 		return OUTCOME_OPEN;
 	}
 	set_count(set, way, 1, 0);
@@ -733,6 +760,30 @@ static __always_inline void table_look(const struct limit *limit, struct charge 
 }
 
 /*
+ * Fetch the set of a source that is not that of the last packet, while the clock is read. A store
+ * is the one instruction of BPF that does not wait for its line.
+ */
+static __always_inline void table_touch(const struct limit *limit, const struct charge *charge)
+{
+	__u32 index = set_index(limit, charge);
+	struct set *set;
+
+	if (table_kind != TABLE_SETS)
+		return;
+	set = bpf_map_lookup_elem(&sets, &index);
+	if (set)
+		*(volatile __u8 *)&set->cold.touched = 1;
+}
+
+/* The time is known, and no look has refused: what would it take to charge what this one found? */
+static __always_inline void table_plan(const struct limit *limit, struct charge *charge,
+				       const struct look *look)
+{
+	if (look->set)
+		sets_plan(look->set, limit, charge);
+}
+
+/*
  * Count the refusal that a look has told. Returns whether the CPU keeps the count of this state,
  * as it does of those that it meets often.
  */
@@ -761,10 +812,11 @@ static __always_inline int table_take_locked(const struct limit *limit, const st
 					: hashes_take(limit, charge);
 }
 
-/* Decide, and charge if granted. */
-static __always_inline int table_take(const struct limit *limit, const struct charge *charge)
+/* Decide, and charge if granted. `set`: what the look found, or NULL where that is forgotten. */
+static __always_inline int table_take(const struct limit *limit, struct charge *charge,
+				      struct set *set)
 {
-	if (table_kind == TABLE_SETS && sets_take_known(limit, charge) == OUTCOME_GRANTED)
+	if (table_kind == TABLE_SETS && sets_take_known(limit, charge, set) == OUTCOME_GRANTED)
 		return OUTCOME_GRANTED;
 	return table_take_locked(limit, charge);
 }

@@ -193,7 +193,7 @@ static __always_inline struct verdict judge_ip(struct desk *desk, const struct l
 
 	if (kept)
 		return *kept;
-	ruling = ruling_of(&desk->packet, config, &desk->time);
+	ruling = ruling_of(&desk->packet, config, epoch, &desk->time);
 	verdict = by_ruling(desk, &ruling);
 	note(desk, ruling.until, epoch, &verdict);
 	return verdict;

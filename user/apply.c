@@ -248,7 +248,7 @@ static int write_cells(const struct change *change, unsigned int family,
 static int write_root(const struct change *change, unsigned int family,
 		      const struct directory *directory)
 {
-	size_t each = 2 * DIRECTORY_ROOT * sizeof(struct directory_cell);
+	size_t each = DIRECTORY_ROOT_CELLS * sizeof(struct directory_cell);
 	char *memory = mmap(NULL, 4 * each, PROT_READ | PROT_WRITE, MAP_SHARED,
 			    change->instance->maps[MAP_ROOTS], 0);
 

@@ -156,11 +156,27 @@ static uint32_t filter_words(size_t count)
 	return count >= DIRECTORY_LARGE ? DIRECTORY_ASK | many : 0;
 }
 
+/* What all addresses share, as far as the root's words tell before longer prefixes are put in. */
+static void fill_head(struct builder *builder, const struct block *all)
+{
+	uint32_t *head = builder->root[DIRECTORY_HEAD].child, word = *child_of(builder, AT_ROOT, 0);
+	bool longer = false;
+
+	for (uint32_t slot = 1; slot < 65536; slot++)
+		if (*child_of(builder, AT_ROOT, slot) != word)
+			word = DIRECTORY_NODE;
+	for (size_t i = 0; i < all->count; i++)
+		longer |= all->first[i].prefix.len > 16;
+	head[DIRECTORY_AROUND] = word;
+	head[DIRECTORY_ALL] = longer || word == DIRECTORY_NODE ? 0 : word;
+}
+
 static void fill_root(struct builder *builder, const struct block *all)
 {
 	uint32_t ask = filter_words(all->count);
 
 	spread_short(builder, all, AT_ROOT, 16);
+	fill_head(builder, all);
 	memcpy(builder->root + DIRECTORY_ROOT, builder->root,
 	       DIRECTORY_ROOT * sizeof(*builder->root));
 	descend(builder, all, AT_ROOT, 16);
@@ -201,7 +217,7 @@ int directory_build(const struct image_prefix *prefixes, size_t count, unsigned 
 	struct builder builder = { .base = base };
 	struct block all = { .count = family_run(prefixes, first, count, family) };
 
-	builder.root = calloc(2UL * DIRECTORY_ROOT, sizeof(*builder.root));
+	builder.root = calloc(DIRECTORY_ROOT_CELLS, sizeof(*builder.root));
 	if (!builder.root)
 		return -ENOMEM;
 	if (all.count) {

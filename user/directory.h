@@ -13,7 +13,7 @@ enum directory_size {
 };
 
 struct directory {
-	struct directory_cell *root; /* 2 x DIRECTORY_ROOT */
+	struct directory_cell *root; /* DIRECTORY_ROOT_CELLS */
 	struct directory_cell *cells;
 	size_t count;  /* of cells */
 	bool filtered; /* the root says DIRECTORY_ASK: the filter must know the prefixes */

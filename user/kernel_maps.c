@@ -105,7 +105,7 @@ uint32_t map_elements(enum map_index index, const struct meta *meta)
 	case MAP_FILTER:
 		return FILTER_ALL;
 	case MAP_ROOTS:
-		return 8 * DIRECTORY_ROOT;
+		return 4 * DIRECTORY_ROOT_CELLS;
 	case MAP_PREFIXES4:
 	case MAP_PREFIXES6:
 	case MAP_DESTINATIONS4:

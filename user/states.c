@@ -197,13 +197,13 @@ static bool way_read(const struct set *set, const struct owner *owner, uint32_t 
 {
 	bool wide = owner->rule.flags & LIMIT_WIDE;
 
-	if (!set->cold.family[way])
+	if (!family_of_way(set->cold.families, way))
 		return false;
 	*found = (struct found){
 		.owner = owner,
 		.key = { .hi = set->hot.key[wide ? 2 * way : way],
 			 .lo = wide ? set->hot.key[2 * way + 1] : 0,
-			 .family = set->cold.family[way] },
+			 .family = family_of_way(set->cold.families, way) },
 		.state = { set->hot.word[way], set->cold.extra[way], 0 },
 		.passed = set->cold.passed[way] | (uint64_t)set->cold.passed_high[way] << 32,
 		.dropped = set->cold.dropped[way] | (uint64_t)set->cold.dropped_high[way] << 32,

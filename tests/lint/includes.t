@@ -18,7 +18,7 @@ my @layers = (
 	  quotes => [qw(shared pure)], angles => qr{$packets|bpf/bpf_endian\.h} },
 	{ name => 'maps', files => qr{^bpf/maps\.h$},
 	  quotes => [qw(shared pure)], angles => qr{linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
-	{ name => 'table', files => qr{^bpf/(table|clock|count|credit|memo|verdict|watch)\.h$},
+	{ name => 'table', files => qr{^bpf/(table|clock|count|credit|kept|memo|verdict|watch)\.h$},
 	  quotes => [qw(shared pure maps table)], angles => qr{linux/bpf\.h|bpf/bpf_(helpers|endian)\.h} },
 	{ name => 'stages', files => qr{^bpf/(classify|account|maintain)\.h$},
 	  quotes => [qw(shared pure maps table)],

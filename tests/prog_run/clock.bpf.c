@@ -12,6 +12,7 @@ struct test_time test_time;
 
 #define WEIR_CLOCK()   (test_time.now_ns)
 #define WEIR_JIFFIES() (test_time.now_ns / test_time.tick_ns)
+#define KEPT_WORTH     2 /* rows with one entry are searched, those with more are kept */
 #include "../../bpf/weir.bpf.c"
 
 struct {

@@ -199,6 +199,7 @@ static void empty(struct rig *rig)
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		empty_map(rig_map(rig, maps[i]));
 	empty_map(bpf_map__fd(rig->skeleton->maps.desks));
+	empty_map(bpf_map__fd(rig->skeleton->maps.kept_pages));
 }
 
 static bool fits(const struct capacity *need, const struct capacity *room)

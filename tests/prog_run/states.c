@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "../../bpf/key.h"
 #include "states.h"
 #include "tap.h"
 
@@ -18,7 +19,7 @@ static uint32_t count_sets(const struct rig *rig)
 		if (bpf_map_lookup_elem(rig_map(rig, MAP_SETS), &index, &set))
 			tap_bail("set %u: %m", index);
 		for (int way = 0; way < SET_WAYS; way++)
-			count += set.cold.family[way] != 0;
+			count += family_of_way(set.cold.families, way) != 0;
 	}
 	return count;
 }

@@ -72,14 +72,20 @@ static uint32_t root_word(const struct directory_cell *root, uint32_t slot)
 static uint32_t find(struct finder *finder, const struct prefix *address)
 {
 	const struct directory *directory = &finder->directory;
+	const uint32_t *head = directory->root[DIRECTORY_HEAD].child;
 	uint32_t slot = directory_slot(address->addr);
-	uint32_t word = root_word(directory->root, slot);
+	uint32_t word = head[DIRECTORY_ALL];
 
+	if (!word)
+		word = root_word(directory->root, slot);
 	if (directory_ends(word))
 		return word;
 	if (word & DIRECTORY_ASK && !filter_policies(finder->filter.words, address->addr,
 						     address->family, word & DIRECTORY_MANY)) {
 		finder->spared++;
+		word = head[DIRECTORY_AROUND];
+		if (directory_ends(word))
+			return word;
 		return root_word(directory->root + DIRECTORY_ROOT, slot);
 	}
 	return directory_walk(&finder->directory, word, address->addr, address->len);
@@ -225,6 +231,33 @@ static void test_empty(void **state)
 	finder_free(&finder);
 }
 
+/* The words that spare a read of the root: what all addresses share, and what is around prefixes.
+ */
+static void check_head(const struct image_prefix *prefixes, size_t count, uint32_t all,
+		       uint32_t around)
+{
+	struct finder finder;
+
+	finder_new(&finder, prefixes, count, 4);
+	assert_int_equal(finder.directory.root[DIRECTORY_HEAD].child[DIRECTORY_ALL], all);
+	assert_int_equal(finder.directory.root[DIRECTORY_HEAD].child[DIRECTORY_AROUND], around);
+	finder_free(&finder);
+}
+
+static void test_head(void **state)
+{
+	const struct image_prefix everybody = { .prefix = { .family = 4 }, .policy = 3 };
+	const struct image_prefix ten = { .prefix = { 4, 8, { 10 } }, .policy = 4 };
+	const struct image_prefix longer = { .prefix = { 4, 24, { 10, 1, 2 } }, .policy = 5 };
+	const uint32_t word = DIRECTORY_MATCH | 3;
+
+	(void)state;
+	check_head((struct image_prefix[]){ everybody }, 1, word, word);
+	check_head((struct image_prefix[]){ everybody, longer }, 2, 0, word);
+	check_head((struct image_prefix[]){ longer }, 1, 0, 0);
+	check_head((struct image_prefix[]){ everybody, ten }, 2, 0, DIRECTORY_NODE);
+}
+
 static void test_policy_too_high(void **state)
 {
 	struct image_prefix prefix = { .prefix = { .family = 4 }, .policy = 1 };
@@ -238,9 +271,8 @@ static void test_policy_too_high(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_search),
-		cmocka_unit_test(test_large_as_search),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_as_search),	cmocka_unit_test(test_large_as_search),
+		cmocka_unit_test(test_empty),		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_policy_too_high),
 	};
 
