@@ -98,6 +98,7 @@ const struct setup setups[] = {
 };
 const size_t setup_count = sizeof(setups) / sizeof(*setups);
 
+#define K8  (1U << 13)
 #define K64 (1U << 16)
 #define M1  (1U << 20)
 #define M16 (1U << 24)
@@ -202,10 +203,14 @@ const struct row rows[] = {
 	ROW_PREFIXES("drop policy, 10 prefixes, IPv6", "policy 10 six", 6),
 	ROW_PREFIXES("drop policy, 100k prefixes, IPv6", "policy 100k six", 6),
 	ROW_PREFIXES("drop policy, 1M prefixes, IPv6", "policy 1M six", 6),
+	ROW_LISTED("drop policy, 1M prefixes, 8k sources inside", "policy 1M", 4, INSIDE, DROP, K8),
 	ROW_PREFIXES("10 block entries", "block 10", 4),
 	ROW_PREFIXES("10k block entries", "block 10k", 4),
 	ROW_PREFIXES("100k block entries", "block 100k", 4),
 	ROW_PREFIXES("1M block entries", "block 1M", 4),
+	ROW_LISTED("10 block entries, 8k sources inside", "block 10", 4, INSIDE, DROP, K8),
+	ROW_LISTED("100k block entries, 8k sources inside", "block 100k", 4, INSIDE, DROP, K8),
+	ROW_LISTED("1M block entries, 8k sources inside", "block 1M", 4, INSIDE, DROP, K8),
 	ROW_PREFIXES("10 block entries, IPv6", "block 10 six", 6),
 	ROW_PREFIXES("100k block entries, IPv6", "block 100k six", 6),
 	ROW_PREFIXES("1M block entries, IPv6", "block 1M six", 6),
