@@ -14,8 +14,7 @@
 #include "memo.h"
 #include "parse.h"
 
-/* The outcome, and the limit that refused: its place in the policy. Until then, the last packet's.
- */
+/* The outcome, and the limit that refused: its place in the policy. Before: the last packet's. */
 struct judgement {
 	__u32 outcome;
 	__u32 limit;

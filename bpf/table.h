@@ -549,7 +549,7 @@ static __always_inline void sets_plan(const struct set *set, const struct limit 
 
 	charge->next = NEXT_LOCKED;
 	if (limit->algorithm == ALGO_SLIDING_LOG ||
-	    (set->cold.families >> 2 * way & 3) != family_code(charge->key.family) ||
+	    family_of_way(set->cold.families, way) != charge->key.family ||
 	    !state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra)
 		return;
 	charge->next = state.word;
