@@ -20,7 +20,10 @@ enum kept_size {
 	KEPT_PAGES = 1 << KEPT_PAGES_BITS,
 };
 
-/* The tag: epoch, whether the address is IPv6, and two bits of who keeps. */
+/*
+ * The tag: the epoch, which comes round after 2^28 changes, whether the address is IPv6, and the
+ * kind of entry, 0 for none.
+ */
 #define KEPT_TAG_EPOCH 3
 #define KEPT_TAG_SIX   4U
 #define KEPT_TAG_ENTRY 3U
