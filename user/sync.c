@@ -82,23 +82,26 @@ static bool same_key(const struct key *a, const struct key *b)
 /*
  * The bytes behind `packets`, which is all that states count. A bucket knows more: when it is full
  * again moves on by exactly what was taken, and beyond that only where it was full, by at most the
- * time in which it can have been.
+ * time in which it can have been. Of a state that is new (no mark) that is the upper bound only: it
+ * may have inherited a debt.
  */
 static double bytes_used(const struct sync *sync, const struct sync_sight *sight,
 			 const struct mark *mark, uint64_t packets)
 {
 	double guess = (double)packets * sight->frame, most, least, idle;
 	double ns = (double)sight->rule->interval_ns + sight->rule->interval_frac / 4294967296.0;
-	uint64_t from = mark->word > sync->before_ns ? mark->word : sync->before_ns;
+	uint64_t from = mark && mark->word > sync->before_ns ? mark->word : sync->before_ns;
 
-	if (sight->rule->algorithm != ALGO_TOKEN_BUCKET || mark->word & STATE_BANNED ||
+	if (sight->rule->algorithm != ALGO_TOKEN_BUCKET || (mark && mark->word & STATE_BANNED) ||
 	    sight->state.word & STATE_BANNED || sight->state.word < from)
 		return guess;
 	most = (double)(sight->state.word - from) / ns;
-	idle = from < sync->now_ns ? (double)(sync->now_ns - from) / ns : 0;
-	least = most - idle - (double)mark->charged;
 	if (guess > most)
 		guess = most;
+	if (!mark)
+		return guess;
+	idle = from < sync->now_ns ? (double)(sync->now_ns - from) / ns : 0;
+	least = most - idle - (double)mark->charged;
 	return guess < least ? least : guess;
 }
 
@@ -117,8 +120,7 @@ static uint64_t tokens_used(const struct sync *sync, const struct sync_sight *si
 	if (!packets)
 		return 0;
 	if (sight->rule->flags & LIMIT_BYTES)
-		tokens = known ? bytes_used(sync, sight, mark, packets)
-			       : (double)packets * sight->frame;
+		tokens = bytes_used(sync, sight, known ? mark : NULL, packets);
 	if (tokens < 1)
 		return 0;
 	return tokens < (double)TOKENS_MOST ? (uint64_t)tokens : TOKENS_MOST;

@@ -273,6 +273,19 @@ static void a_bucket_that_was_full_bounds_the_guess(void **unused)
 	sync_free(sync);
 }
 
+/* Frames are a guess until some were granted: too long a one would charge others too much. */
+static void a_bucket_seen_first_bounds_the_guess(void **unused)
+{
+	struct sync *sync = begun(10);
+	struct bucket bucket = { 0 };
+
+	(void)unused;
+	send_frame(&bucket, T0, 46);
+	send_frame(&bucket, T0, 46);
+	assert_int_equal(read_bytes(sync, &bucket, T0 + 1000000, 512), 92);
+	sync_free(sync);
+}
+
 static void what_was_charged_is_not_its_use(void **unused)
 {
 	struct sync *sync = begun(10);
@@ -527,6 +540,7 @@ int main(void)
 		cmocka_unit_test(heat_is_a_share_of_the_burst),
 		cmocka_unit_test(a_bucket_that_was_never_full_tells_its_bytes),
 		cmocka_unit_test(a_bucket_that_was_full_bounds_the_guess),
+		cmocka_unit_test(a_bucket_seen_first_bounds_the_guess),
 		cmocka_unit_test(what_was_charged_is_not_its_use),
 		cmocka_unit_test(what_is_told_is_heard),
 		cmocka_unit_test(what_is_not_known_here_is_left_out),
