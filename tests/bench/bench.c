@@ -23,10 +23,12 @@
 enum bench_size {
 	CALIBRATE = 20000, /* packets, to learn how many fill the time */
 	PACKETS_MOST = 1 << 23,
-	SLICE_NS = 30000000,
+	SLICE_NS = 15000000,
 	SLICE_QUICK_NS = 8000000,
-	ROUNDS = 9,
+	ROUNDS = 17,
 	ROUNDS_QUICK = 3,
+	PAIRS = 31,    /* of a target */
+	PAIR_PART = 2, /* of a round's packets, in each turn of a pair */
 };
 
 struct options {
@@ -49,6 +51,7 @@ struct session {
 	struct made *made;	/* by setup */
 	struct result *results; /* by row that is run */
 	struct runner *runners; /* the same */
+	struct duel *duels;	/* by target */
 	size_t count;
 	struct message message;
 };
@@ -79,8 +82,9 @@ static bool is_driver(const struct row *row)
 static bool is_target_of(const struct options *options, const char *title)
 {
 	for (size_t i = 0; i < target_count; i++)
-		if (targets[i].other && !strcmp(targets[i].other, title) &&
-		    strstr(targets[i].row, options->only))
+		if (strstr(targets[i].row, options->only) &&
+		    (!strcmp(target_other(&targets[i]), title) ||
+		     (targets[i].floor && !strcmp(targets[i].floor, title))))
 			return true;
 	return false;
 }
@@ -198,24 +202,85 @@ static const double *driver_times(const struct session *session, enum drive_kind
 }
 
 /* A part of the packets first, untimed: the caches are another row's. */
+static int measure_settled(struct session *session, size_t index, uint32_t packets, double *ns)
+{
+	unsigned int surprises = session->runners[index].surprises;
+	double unused;
+	int err = measure(session, index, packets / 4, &unused);
+
+	session->runners[index].surprises = surprises;
+	return err ? err : measure(session, index, packets, ns);
+}
+
 static int run_round(struct session *session, unsigned int round)
 {
 	for (size_t i = 0; i < session->count; i++) {
 		struct result *result = &session->results[i];
-		uint32_t packets = session->runners[i].packets;
-		unsigned int surprises = session->runners[i].surprises;
-		double unused;
-		int err = measure(session, i, packets / 4, &unused);
+		int err = measure_settled(session, i, session->runners[i].packets,
+					  &result->gross[round]);
 
-		session->runners[i].surprises = surprises;
-		if (!err)
-			err = measure(session, i, packets, &result->gross[round]);
 		if (err)
 			return err;
 		result->net[round] =
 			result->gross[round] - driver_times(session, result->row->kind)[round];
 	}
 	return 0;
+}
+
+/* ---- targets: two rows in turn ---- */
+
+static bool index_of(const struct session *session, const char *title, size_t *index)
+{
+	for (*index = 0; *index < session->count; (*index)++)
+		if (!strcmp(session->results[*index].row->title, title))
+			return true;
+	return false;
+}
+
+static int measure_part(struct session *session, size_t index, double *ns)
+{
+	return measure_settled(session, index, session->runners[index].packets / PAIR_PART, ns);
+}
+
+/* A row's turn, right behind its driver's. */
+static int measure_turn(struct session *session, size_t index, struct turns *turns,
+			unsigned int pair)
+{
+	const char *title = row_drivers[session->results[index].row->kind];
+	size_t driver;
+	int err;
+
+	if (!index_of(session, title, &driver))
+		return fail(session, -ENOENT, title);
+	err = measure_part(session, driver, &turns->driver[pair]);
+	return err ? err : measure_part(session, index, &turns->gross[pair]);
+}
+
+static int run_duel(struct session *session, const struct target *target, struct duel *duel)
+{
+	unsigned int pairs = session->options.quick ? session->options.rounds : PAIRS;
+	size_t row, other;
+	int err = 0;
+
+	if (!index_of(session, target->row, &row) ||
+	    !index_of(session, target_other(target), &other))
+		return 0;
+	progress("%s", target->row);
+	for (; !err && duel->pairs < pairs; duel->pairs++) {
+		err = measure_turn(session, row, &duel->row, duel->pairs);
+		if (!err)
+			err = measure_turn(session, other, &duel->other, duel->pairs);
+	}
+	return err;
+}
+
+static int run_duels(struct session *session)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < target_count; i++)
+		err = run_duel(session, &targets[i], &session->duels[i]);
+	return err;
 }
 
 /* A row that measured something else than its title says is worse than none. */
@@ -239,6 +304,8 @@ static int run(struct session *session)
 		progress("round %u of %u", round + 1, session->options.rounds);
 		err = run_round(session, round);
 	}
+	if (!err)
+		err = run_duels(session);
 	progress("%s", "");
 	return err ? err : check_verdicts(session);
 }
@@ -249,6 +316,7 @@ static int report(struct session *session)
 		.results = session->results,
 		.count = session->count,
 		.rounds = session->options.rounds,
+		.duels = session->duels,
 		.made = session->made,
 		.made_count = setup_count,
 	};
@@ -267,7 +335,8 @@ static int start(struct session *session)
 	session->made = calloc(setup_count, sizeof(*session->made));
 	session->results = calloc(row_count, sizeof(*session->results));
 	session->runners = calloc(row_count, sizeof(*session->runners));
-	if (!session->made || !session->results || !session->runners)
+	session->duels = calloc(target_count, sizeof(*session->duels));
+	if (!session->made || !session->results || !session->runners || !session->duels)
 		return fail(session, -ENOMEM, "tables");
 	for (size_t i = 0; i < row_count; i++)
 		if (is_wanted(&session->options, &rows[i]))
@@ -291,6 +360,7 @@ static void end(struct session *session)
 	free(session->made);
 	free(session->results);
 	free(session->runners);
+	free(session->duels);
 }
 
 static void usage(void)

@@ -43,9 +43,12 @@ static const struct result *find(const struct report *report, const char *title)
 	return NULL;
 }
 
-static const char *base_of(const struct row *row)
+/* The least of the row, less the least of its driver: what a quiet machine would take. */
+static double least_net(const struct report *report, const struct result *result)
 {
-	return row->kind == DRIVE_IPV6 || row->kind == DRIVE_LIST6 ? ROW_BASE6 : ROW_BASE4;
+	const struct result *driver = find(report, row_drivers[result->row->kind]);
+
+	return least(result->gross, report->rounds) - least(driver->gross, report->rounds);
 }
 
 /* Round by round, since the machine's pace changes between rounds; 0 where one was left out. */
@@ -78,13 +81,34 @@ static const char *met(double is, double most)
 	return is <= most ? "met" : "not met";
 }
 
-static double target_ratio(const struct report *report, const struct target *target,
-			   const char **other)
+/* Pair by pair. */
+static double duel_ratio(const struct duel *duel)
 {
-	const struct row *row = row_titled(target->row);
+	double each[PAIRS_MOST];
 
-	*other = target->other ? target->other : base_of(row);
-	return ratio(report, find(report, target->row), find(report, *other));
+	for (unsigned int i = 0; i < duel->pairs; i++)
+		each[i] = (duel->row.gross[i] - duel->row.driver[i]) /
+			  (duel->other.gross[i] - duel->other.driver[i]);
+	return median(each, duel->pairs);
+}
+
+static double least_turn(const struct turns *turns, unsigned int count)
+{
+	return least(turns->gross, count) - least(turns->driver, count);
+}
+
+/* Of the quietest turn of each. */
+static double duel_least(const struct duel *duel)
+{
+	return least_turn(&duel->row, duel->pairs) / least_turn(&duel->other, duel->pairs);
+}
+
+/* What the least that any program must do for the row would come to; 0: not told. */
+static double floor_ratio(const struct report *report, const struct target *target)
+{
+	if (!target->floor)
+		return 0;
+	return ratio(report, find(report, target->floor), find(report, target_other(target)));
 }
 
 static void print_rows(const struct report *report, FILE *out)
@@ -97,11 +121,11 @@ static void print_rows(const struct report *report, FILE *out)
 	columns_start(&columns, titles);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct result *result = &report->results[i];
-		const struct result *base = find(report, base_of(result->row));
+		const struct result *base = find(report, row_base(result->row));
 
 		columns_cell(&columns, "%s", result->row->title);
 		columns_cell(&columns, "%.1f", median(result->net, report->rounds));
-		columns_cell(&columns, "%.1f", least(result->net, report->rounds));
+		columns_cell(&columns, "%.1f", least_net(report, result));
 		columns_cell(&columns, "%.1f", median(result->gross, report->rounds));
 		columns_cell(&columns, "%.2f", ratio(report, result, base));
 		columns_cell(&columns, "%.2f", ratio_gross(report, result, base));
@@ -111,21 +135,24 @@ static void print_rows(const struct report *report, FILE *out)
 
 static void print_targets(const struct report *report, FILE *out)
 {
-	static const char *const titles[] = { "TARGET", "AGAINST", ">RATIO", ">AT MOST", "", NULL };
+	static const char *const titles[] = { "TARGET", "AGAINST", ">RATIO", ">AT MOST",
+					      "",	">LEAST",  ">FLOOR", NULL };
 	struct columns columns;
 
 	columns_start(&columns, titles);
 	for (size_t i = 0; i < target_count; i++) {
-		const char *other;
-		double is = target_ratio(report, &targets[i], &other);
+		double is, floor = floor_ratio(report, &targets[i]);
 
-		if (is == 0) /* one of the two was left out */
+		if (!report->duels[i].pairs)
 			continue;
+		is = duel_ratio(&report->duels[i]);
 		columns_cell(&columns, "%s", targets[i].row);
-		columns_cell(&columns, "%s", other);
+		columns_cell(&columns, "%s", target_other(&targets[i]));
 		columns_cell(&columns, "%.2f", is);
 		columns_cell(&columns, "%.2f", targets[i].most);
 		columns_cell(&columns, "%s", met(is, targets[i].most));
+		columns_cell(&columns, "%.2f", duel_least(&report->duels[i]));
+		columns_cell(&columns, floor > 0 ? "%.2f" : "", floor);
 	}
 	columns_print(&columns, false, out);
 }
@@ -207,13 +234,13 @@ static json_t *json_rows(const struct report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		const struct result *result = &report->results[i];
 		const struct row *row = result->row;
-		const struct result *base = find(report, base_of(row));
+		const struct result *base = find(report, row_base(row));
 
 		json_array_append_new(
 			list, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "row",
 					row->title, "sources", (int)row->sources, "cpus",
 					(int)row->cpus, "ns", median(result->net, report->rounds),
-					"least_ns", least(result->net, report->rounds), "gross_ns",
+					"least_ns", least_net(report, result), "gross_ns",
 					median(result->gross, report->rounds), "ratio_to_base",
 					ratio(report, result, base), "gross_ratio_to_base",
 					ratio_gross(report, result, base)));
@@ -226,14 +253,18 @@ static json_t *json_targets(const struct report *report)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < target_count; i++) {
-		const char *other;
-		double is = target_ratio(report, &targets[i], &other);
+		const struct target *target = &targets[i];
+		const struct duel *duel = &report->duels[i];
+		double is;
 
-		if (is != 0)
-			json_array_append_new(
-				list, json_pack("{s:s, s:s, s:f, s:f, s:b}", "row", targets[i].row,
-						"against", other, "ratio", is, "at_most",
-						targets[i].most, "met", is <= targets[i].most));
+		if (!duel->pairs)
+			continue;
+		is = duel_ratio(duel);
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:f, s:f, s:b, s:f, s:f}", "row", target->row,
+					"against", target_other(target), "ratio", is, "at_most",
+					target->most, "met", is <= target->most, "least_ratio",
+					duel_least(duel), "floor", floor_ratio(report, target)));
 	}
 	return list;
 }

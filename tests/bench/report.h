@@ -13,6 +13,7 @@
 
 enum report_size {
 	ROUNDS_MOST = 31,
+	PAIRS_MOST = 31,
 };
 
 /* What the rounds gave for one row. Times are of a packet on one CPU. */
@@ -22,10 +23,23 @@ struct result {
 	double net[ROUNDS_MOST];   /* less that of the driver in the same round */
 };
 
+/* Times of a row and of its driver right before. */
+struct turns {
+	double gross[PAIRS_MOST];
+	double driver[PAIRS_MOST];
+};
+
+/* A target's two rows, measured in turn. */
+struct duel {
+	struct turns row, other;
+	unsigned int pairs; /* 0: a row was left out */
+};
+
 struct report {
 	const struct result *results;
 	size_t count;
 	unsigned int rounds;
+	const struct duel *duels; /* by target */
 	const struct made *made;
 	size_t made_count;
 };

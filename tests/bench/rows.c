@@ -143,6 +143,13 @@ const struct row rows[] = {
 	ROW(ROW_BASE4, "parse_clock", 4, 1, DROP),
 	ROW(ROW_BASE6, "parse_clock", 6, 1, DROP),
 
+	ROW("floor, 1M sources", "floor_state", 4, M1, PASS),
+	ROW("floor, 16M sources", "floor_state", 4, M16, PASS),
+	ROW_LIST("floor, a bit of 2 MiB", "floor_bit", 4, OUTSIDE, ANY),
+	ROW_LIST("floor, a bit of 2 MiB, IPv6", "floor_bit", 6, OUTSIDE, ANY),
+	ROW_LIST("floor, a word of 64 MiB", "floor_word", 4, OUTSIDE, ANY),
+	ROW_LIST("floor, a word of 64 MiB, IPv6", "floor_word", 6, OUTSIDE, ANY),
+
 	ROW("LRU hash, 1 source refused", "lru_limit", 4, 1, DROP),
 	ROW("LRU hash, 64k sources", "lru_limit", 4, K64, PASS),
 	ROW("LRU hash, 1M sources", "lru_limit", 4, M1, PASS),
@@ -217,39 +224,46 @@ const struct row rows[] = {
 };
 const size_t row_count = sizeof(rows) / sizeof(*rows);
 
-#define TARGET_PREFIXES(many, few, times)                              \
-	{ many ", inside", few ", inside", times },                    \
-	{                                                              \
-		many ", random sources", few ", random sources", times \
+#define TARGET(title, against, times)                         \
+	{                                                     \
+		.row = title, .other = against, .most = times \
+	}
+#define TARGET_PREFIXES(many, few, times, family)                                     \
+	{ many ", inside", few ", inside", times, "floor, a word of 64 MiB" family }, \
+	{                                                                             \
+		many ", random sources", few ", random sources", times,               \
+			"floor, a bit of 2 MiB" family                                \
 	}
 
 const struct target targets[] = {
-	{ "as shipped, 1 source refused", NULL, 1.35 },
-	{ "as shipped, 1 source refused, IPv6", NULL, 1.35 },
-	{ "8 services, refused", NULL, 1.35 },
-	{ "2 CPUs, the same source refused", "1 source refused", 1.15 },
-	{ "2 CPUs, as shipped, the same source refused", "as shipped, 1 source refused", 1.15 },
-	{ "1 source granted", NULL, 2 },
-	{ "1 source granted, IPv6", NULL, 2 },
-	{ "2 limits granted", NULL, 2.75 },
-	{ "4 limits granted", NULL, 4.25 },
-	{ "8 limits granted", NULL, 7.25 },
-	{ "banned source", NULL, 1 },
-	{ "blocked by a drop policy", NULL, 1 },
-	{ "blocked by an entry", NULL, 1 },
-	{ "16M forged sources", "1M sources", 1.3 },
-	{ "16M forged sources, IPv6", "1M sources, IPv6", 1.3 },
-	{ "16M sources, 16M states", "1M sources", 1.3 },
-	{ "16M forged sources", "LRU hash, 16M sources", 1 / 2.5 },
-	{ "1M sources", "LRU hash, 1M sources", 1 / 2.0 },
-	TARGET_PREFIXES("drop policy, 100k prefixes", "drop policy, 10 prefixes", 1.5),
-	TARGET_PREFIXES("drop policy, 1M prefixes", "drop policy, 10 prefixes", 2),
-	TARGET_PREFIXES("drop policy, 100k prefixes, IPv6", "drop policy, 10 prefixes, IPv6", 1.5),
-	TARGET_PREFIXES("drop policy, 1M prefixes, IPv6", "drop policy, 10 prefixes, IPv6", 2),
-	TARGET_PREFIXES("100k block entries", "10 block entries", 1.5),
-	TARGET_PREFIXES("1M block entries", "10 block entries", 2),
-	TARGET_PREFIXES("100k block entries, IPv6", "10 block entries, IPv6", 1.5),
-	TARGET_PREFIXES("1M block entries, IPv6", "10 block entries, IPv6", 2),
+	TARGET("as shipped, 1 source refused", NULL, 1.35),
+	TARGET("as shipped, 1 source refused, IPv6", NULL, 1.35),
+	TARGET("8 services, refused", NULL, 1.35),
+	TARGET("2 CPUs, the same source refused", "1 source refused", 1.15),
+	TARGET("2 CPUs, as shipped, the same source refused", "as shipped, 1 source refused", 1.15),
+	TARGET("1 source granted", NULL, 2),
+	TARGET("1 source granted, IPv6", NULL, 2),
+	TARGET("2 limits granted", NULL, 2.75),
+	TARGET("4 limits granted", NULL, 4.25),
+	TARGET("8 limits granted", NULL, 7.25),
+	TARGET("banned source", NULL, 1),
+	TARGET("blocked by a drop policy", NULL, 1),
+	TARGET("blocked by an entry", NULL, 1),
+	TARGET("16M forged sources", "1M sources", 1.3),
+	TARGET("16M forged sources, IPv6", "1M sources, IPv6", 1.3),
+	TARGET("16M sources, 16M states", "1M sources", 1.3),
+	{ "16M forged sources", "LRU hash, 16M sources", 1 / 2.5, "floor, 16M sources" },
+	{ "1M sources", "LRU hash, 1M sources", 1 / 2.0, "floor, 1M sources" },
+	TARGET_PREFIXES("drop policy, 100k prefixes", "drop policy, 10 prefixes", 1.5, ""),
+	TARGET_PREFIXES("drop policy, 1M prefixes", "drop policy, 10 prefixes", 2, ""),
+	TARGET_PREFIXES("drop policy, 100k prefixes, IPv6", "drop policy, 10 prefixes, IPv6", 1.5,
+			", IPv6"),
+	TARGET_PREFIXES("drop policy, 1M prefixes, IPv6", "drop policy, 10 prefixes, IPv6", 2,
+			", IPv6"),
+	TARGET_PREFIXES("100k block entries", "10 block entries", 1.5, ""),
+	TARGET_PREFIXES("1M block entries", "10 block entries", 2, ""),
+	TARGET_PREFIXES("100k block entries, IPv6", "10 block entries, IPv6", 1.5, ", IPv6"),
+	TARGET_PREFIXES("1M block entries, IPv6", "10 block entries, IPv6", 2, ", IPv6"),
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 
@@ -267,4 +281,14 @@ const struct row *row_titled(const char *title)
 		if (!strcmp(rows[i].title, title))
 			return &rows[i];
 	return NULL;
+}
+
+const char *row_base(const struct row *row)
+{
+	return row->kind == DRIVE_IPV6 || row->kind == DRIVE_LIST6 ? ROW_BASE6 : ROW_BASE4;
+}
+
+const char *target_other(const struct target *target)
+{
+	return target->other ? target->other : row_base(row_titled(target->row));
 }

@@ -55,11 +55,15 @@ struct row {
 	enum row_verdict expect;
 };
 
-/* The row may take at most `most` times what the other does; other NULL: the base of its family. */
+/*
+ * The row may take at most `most` times what the other does; other NULL: the base of its family.
+ * `floor`: a row of the least that any program must do for it, where that is most of it.
+ */
 struct target {
 	const char *row;
 	const char *other;
 	double most;
+	const char *floor;
 };
 
 extern const struct setup setups[];
@@ -74,6 +78,8 @@ extern const size_t target_count;
 
 const struct setup *setup_named(const char *name); /* NULL: none */
 const struct row *row_titled(const char *title);
+const char *row_base(const struct row *row);
+const char *target_other(const struct target *target);
 
 /* Titles of the rows for the drivers alone, by enum drive_kind. */
 extern const char *const row_drivers[DRIVE_KINDS];
