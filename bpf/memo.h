@@ -38,8 +38,10 @@ struct memo {
 static __always_inline struct memo *memo_of(struct memo *memos, const struct packet *packet)
 {
 	__u64 mixed = (packet->source_half[0] ^ packet->source_half[1]) * (secret1 | 1);
+	struct memo *memo = &memos[mixed >> 56 & (MEMO_SLOTS - 1)];
 
-	return &memos[mixed >> 56 & (MEMO_SLOTS - 1)];
+	barrier_var(memo); /* one pointer, not made anew for each of its words */
+	return memo;
 }
 
 /* The state's word is what it was, and its packets are counted in this CPU's slot. */

@@ -113,6 +113,7 @@ PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struc
 {
 	struct iphdr ip;
 	__be32 source[2] = {};
+	__u64 half;
 	__u32 total, header;
 
 	if (frame_load(frame, offset, &ip, sizeof(ip)))
@@ -127,7 +128,9 @@ PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struc
 	packet->family = 4;
 	packet->proto = ip.protocol;
 	source[0] = ip.saddr;
-	__builtin_memcpy(&packet->source_half[0], source, sizeof(source));
+	__builtin_memcpy(&half, source, sizeof(half));
+	/* Volatile, so that half a word is not written: the next stage would wait to read the whole. */
+	*(volatile __u64 *)&packet->source_half[0] = half;
 	__builtin_memcpy(packet->destination, &ip.daddr, 4);
 	if (!(ip.frag_off & bpf_htons(IPV4_OFFSET_MASK)))
 		parse_transport(frame, offset + header, offset + total, packet);
