@@ -64,10 +64,10 @@ static __always_inline int key_is(const struct charge *charge, const struct key 
  * The hash is kept with the key: from one packet of a flooding source to the next, and from a limit
  * to the next one whose keys are cut alike. Returns whether the source is another.
  */
-static __always_inline int charge_key(struct desk *desk, const struct limit *limit, __u32 i)
+static __always_inline int charge_key(const struct desk *desk, const struct limit *limit,
+				      struct charge *charge, __u32 i)
 {
-	struct charge *charge = &desk->charges[i];
-	const struct charge *before = &desk->charges[i ? i - 1 : 0];
+	const struct charge *before = i ? charge - 1 : charge;
 	struct key key;
 
 	if (limit->flags & LIMIT_SHARED)
@@ -111,48 +111,39 @@ static __always_inline void judge_lasting(struct desk *desk, const struct limit 
  * look can tell what there is to charge: after a packet that was granted, and for another source
  * than before, whose state comes from memory meanwhile.
  */
-static __always_inline void look_ahead(const struct policy *policy, struct desk *desk, __u32 i)
+static __always_inline void look_ahead(struct desk *desk, const struct limit *limit,
+				       struct charge *charge, __u32 i)
 {
-	const struct limit *limit = &policy->limits[i];
-
-	if (charge_key(desk, limit, i) && !i)
-		table_touch(limit, &desk->charges[i]);
+	if (charge_key(desk, limit, charge, i) && !i)
+		table_touch(limit, charge);
 	else if (desk->judgement.outcome != OUTCOME_GRANTED)
 		return;
 	clock_now(&desk->time);
 }
 
-/* `look`: what was found, if anything. */
-static __always_inline int look_at(const struct policy *policy, struct desk *desk, __u32 services,
-				   __u32 i, struct look *look)
+/* `i`: the limit's place, and the charge's; `look`: what was found, if anything. */
+static __always_inline int look_at(struct desk *desk, const struct limit *limit,
+				   struct charge *charge, __u32 i, __u32 services,
+				   struct look *look)
 {
-	const struct limit *limit = &policy->limits[i];
-	struct charge *charge = &desk->charges[i];
-
 	look->set = NULL;
 	if (!concerns(limit, services))
 		return OUTCOME_OPEN;
 	charge->cost = limit->flags & LIMIT_BYTES ? desk->packet.length : 1;
 	charge->next = NEXT_UNKNOWN;
-	look_ahead(policy, desk, i);
+	look_ahead(desk, limit, charge, i);
+	charge->now = desk->time.now;
 	limit_look(limit, charge, look);
-	if (!clock_before(&desk->time, look->until)) {
-		charge->now = desk->time.now;
-		if (charge->now)
-			table_plan(limit, charge, look);
+	if (!clock_before(&desk->time, look->until))
 		return OUTCOME_OPEN;
-	}
 	if (table_refused(limit, charge, look) && !i)
 		judge_lasting(desk, limit, look);
 	return judge(desk, look->outcome, i);
 }
 
-static __always_inline int take_from(const struct policy *policy, struct desk *desk, __u32 services,
-				     __u32 i, struct set *set)
+static __always_inline int take_from(struct desk *desk, const struct limit *limit,
+				     struct charge *charge, __u32 services, struct set *set)
 {
-	const struct limit *limit = &policy->limits[i];
-	struct charge *charge = &desk->charges[i];
-
 	if (!concerns(limit, services))
 		return OUTCOME_GRANTED;
 	charge->now = clock_now(&desk->time);
@@ -171,12 +162,18 @@ __noinline int give_back(const struct policy *policy, struct desk *desk, __u32 s
 }
 
 /* Each is charged, or none. */
-static __always_inline int take_from_all(const struct policy *policy, struct desk *desk,
-					 __u32 services)
+__noinline int take_from_all(const struct policy *policy, struct desk *desk, __u32 services)
 {
+	if (!policy || !desk)
+		return OUTCOME_OPEN;
 	for (__u32 i = 0; i < LIMITS_MAX && i < policy->count; i++) {
-		int outcome = take_from(policy, desk, services, i, NULL);
+		const struct limit *limit = &policy->limits[i];
+		struct charge *charge = &desk->charges[i];
+		int outcome;
 
+		barrier_var(limit); /* one pointer, not made anew from i for each word */
+		barrier_var(charge);
+		outcome = take_from(desk, limit, charge, services, NULL);
 		if (outcome == OUTCOME_GRANTED)
 			continue;
 		give_back(policy, desk, services, i);
@@ -185,35 +182,41 @@ static __always_inline int take_from_all(const struct policy *policy, struct des
 	return judge(desk, OUTCOME_GRANTED, 0);
 }
 
-/* The first has been looked at. */
-__noinline int account_further(const struct policy *policy, struct desk *desk, __u32 services)
+/* At those after the first. */
+__noinline int look_further(const struct policy *policy, struct desk *desk, __u32 services)
 {
 	int outcome = OUTCOME_OPEN;
 	struct look look;
 
 	if (!policy || !desk)
-		return outcome;
-	for (__u32 i = 1; i < LIMITS_MAX && i < policy->count && outcome == OUTCOME_OPEN; i++)
-		outcome = look_at(policy, desk, services, i, &look);
-	if (outcome != OUTCOME_OPEN)
-		return outcome;
-	return take_from_all(policy, desk, services);
+		return OUTCOME_REFUSED;
+	for (__u32 i = 1; i < LIMITS_MAX && i < policy->count && outcome == OUTCOME_OPEN; i++) {
+		const struct limit *limit = &policy->limits[i];
+		struct charge *charge = &desk->charges[i];
+
+		barrier_var(limit);
+		barrier_var(charge);
+		outcome = look_at(desk, limit, charge, i, services, &look);
+	}
+	return outcome;
 }
 
 /* Fills desk->judgement. The first limit, often the only one, is dealt with in place. */
 static __always_inline void account_packet(const struct policy *policy, struct desk *desk,
 					   __u32 services)
 {
+	const struct limit *limit = &policy->limits[0];
+	struct charge *charge = &desk->charges[0];
 	struct look look;
 
 	if (!policy->count)
 		judge(desk, OUTCOME_GRANTED, 0);
-	else if (look_at(policy, desk, services, 0, &look) != OUTCOME_OPEN)
+	else if (look_at(desk, limit, charge, 0, services, &look) != OUTCOME_OPEN)
 		return;
-	else if (policy->count > 1)
-		account_further(policy, desk, services);
-	else
-		judge(desk, take_from(policy, desk, services, 0, look.set), 0);
+	else if (policy->count == 1)
+		judge(desk, take_from(desk, limit, charge, services, look.set), 0);
+	else if (look_further(policy, desk, services) == OUTCOME_OPEN)
+		take_from_all(policy, desk, services);
 }
 
 #endif

@@ -397,37 +397,62 @@ static __always_inline __u32 set_find_again(const struct set *set, const struct 
 }
 
 /*
- * The word is read between two looks at the key: a way that changed hands meanwhile tells nothing.
- * The second line is wanted soon after the first; asked for here, it comes at the same time.
+ * What the state that a look has found becomes, if the packet is granted at charge->now. More than
+ * its word is left to the lock. Returns whether it is granted, and by its word alone.
+ */
+static __always_inline int sets_plan(const struct set *set, const struct limit *limit,
+				     struct charge *charge)
+{
+	__u32 way = way_bounded(charge->way), extra = READ_ONCE(set->cold.extra[way]);
+	struct state state = { .word = charge->word, .extra = extra };
+
+	charge->next = NEXT_LOCKED;
+	if (limit->algorithm == ALGO_SLIDING_LOG ||
+	    family_of_way(set->cold.families, way) != charge->key.family ||
+	    !state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra)
+		return 0;
+	charge->next = state.word;
+	charge->extra = extra;
+	return 1;
+}
+
+/*
+ * Where the time is known and the packet is granted, that is all there is to find: the charge looks
+ * at the key again. A refusal ends here: its word is read between two looks at the key, since a way
+ * that changed hands meanwhile tells nothing. The second line is wanted soon after the first; asked
+ * for here, it comes at the same time.
  */
 static __always_inline void sets_look(const struct limit *limit, struct charge *charge,
 				      struct look *look)
 {
 	__u32 index = set_index(limit, charge);
 	struct set *set = bpf_map_lookup_elem(&sets, &index);
-	__u64 word;
 	__u32 way;
 
 	if (!set)
 		return;
+	barrier_var(set); /* one pointer, not made anew from the index */
 	(void)READ_ONCE(set->cold.extra[0]);
 	way = set_find_again(set, limit, charge, index);
 	charge->set = index;
-	charge->way = SET_WAYS;
+	charge->way = way;
 	if (way >= SET_WAYS) {
 		sets_look_miss(set, limit, charge->cost, look);
 		return;
 	}
 	way = way_bounded(way);
-	word = READ_ONCE(set->hot.word[way]);
-	barrier();
-	if (!set_holds(set, limit, way, &charge->key))
-		return;
+	charge->word = READ_ONCE(set->hot.word[way]);
 	look->set = set;
-	charge->word = word;
-	charge->way = way;
+	if (charge->now && sets_plan(set, limit, charge))
+		return;
+	barrier();
+	if (!set_holds(set, limit, way, &charge->key)) {
+		look->set = NULL;
+		charge->way = SET_WAYS;
+		return;
+	}
 	charge->tally = ((charge->hash >> 32) + limit->id) & (TALLY_SLOTS - 1);
-	look_at_word(limit, word, charge->cost, look);
+	look_at_word(limit, charge->word, charge->cost, look);
 }
 
 static __always_inline struct log_set *set_rings(const struct limit *limit,
@@ -537,23 +562,17 @@ __noinline int sets_take_locked(const struct limit *limit, const struct charge *
 	return outcome;
 }
 
-/*
- * What the state that a look has found becomes, if the packet is granted at charge->now. More than
- * its word is left to the lock.
- */
-static __always_inline void sets_plan(const struct set *set, const struct limit *limit,
-				      struct charge *charge)
+/* Where a look did not know the time: seldom enough for a function by itself. */
+__noinline int sets_plan_late(const struct limit *limit, struct charge *charge)
 {
-	__u32 way = way_bounded(charge->way), extra = READ_ONCE(set->cold.extra[way]);
-	struct state state = { .word = charge->word, .extra = extra };
+	struct set *set;
+	__u32 index;
 
-	charge->next = NEXT_LOCKED;
-	if (limit->algorithm == ALGO_SLIDING_LOG ||
-	    family_of_way(set->cold.families, way) != charge->key.family ||
-	    !state_take(limit, &state, NULL, charge->now, charge->cost) || state.extra != extra)
-		return;
-	charge->next = state.word;
-	charge->extra = extra;
+	if (!limit || !charge)
+		return 0;
+	index = charge->set;
+	set = bpf_map_lookup_elem(&sets, &index);
+	return set ? sets_plan(set, limit, charge) : 0;
 }
 
 /*
@@ -574,7 +593,7 @@ static __always_inline int sets_take_known(const struct limit *limit, struct cha
 	if (!set)
 		return OUTCOME_OPEN;
 	if (charge->next == NEXT_UNKNOWN)
-		sets_plan(set, limit, charge);
+		sets_plan_late(limit, charge);
 	word = &set->hot.word[way];
 	if (charge->next == NEXT_LOCKED ||
 	    __sync_val_compare_and_swap(word, charge->word, charge->next) != charge->word)
@@ -739,7 +758,10 @@ static __always_inline void percpu_give_back(const struct limit *limit, const st
  * its work small. It takes no pointer of theirs for granted.
  */
 
-/* Until when is a refusal certain, without a lock and whatever the time is? */
+/*
+ * Until when is a refusal certain, without a lock and whatever the time is? charge->now: the time,
+ * if it is known; else 0.
+ */
 static __always_inline void table_look(const struct limit *limit, struct charge *charge,
 				       struct look *look)
 {
@@ -773,14 +795,6 @@ static __always_inline void table_touch(const struct limit *limit, const struct 
 	set = bpf_map_lookup_elem(&sets, &index);
 	if (set)
 		*(volatile __u8 *)&set->cold.touched = 1;
-}
-
-/* The time is known, and no look has refused: what would it take to charge what this one found? */
-static __always_inline void table_plan(const struct limit *limit, struct charge *charge,
-				       const struct look *look)
-{
-	if (look->set)
-		sets_plan(look->set, limit, charge);
 }
 
 /*
