@@ -177,9 +177,7 @@ struct prefix_match {
 /*
  * A word of a directory: its type in the upper two bits. DIRECTORY_MATCH: the
  * prefix' length in the next 8, the policy's index below. DIRECTORY_NODE and
- * DIRECTORY_LEAF: the index of a cell, and at the root DIRECTORY_ASK where the
- * filter is worth a look before, with DIRECTORY_MANY without its coarse bits.
- * 0: no prefix.
+ * DIRECTORY_LEAF: the index of a cell. 0: no prefix.
  *
  * A root has a word for each first 16 bits of an address, behind these
  * DIRECTORY_ROOT cells as many again that say what holds around all prefixes
@@ -193,17 +191,21 @@ enum directory_word {
 	DIRECTORY_ALL = 0,		     /* word: holds for every address; 0: ask */
 	DIRECTORY_AROUND = 1,		     /* word: holds wherever it is asked for what holds
 					      * around; DIRECTORY_NODE: ask there */
+	DIRECTORY_FILTER = 2, /* is the filter worth a look before? enum directory_filter */
 	DIRECTORY_ROOT_CELLS = DIRECTORY_HEAD + 1,
 	DIRECTORY_LEN = 22, /* shift */
 	DIRECTORY_POLICY = 0x003fffff,
 	DIRECTORY_INDEX = 0x0fffffff,
-	DIRECTORY_MANY = 0x10000000,
-	DIRECTORY_ASK = 0x20000000,
 };
 #define DIRECTORY_TYPE	0xc0000000U
 #define DIRECTORY_MATCH 0x40000000U
 #define DIRECTORY_NODE	0x80000000U
 #define DIRECTORY_LEAF	0xc0000000U
+
+enum directory_filter {
+	DIRECTORY_ASK = 1,
+	DIRECTORY_MANY = 2, /* without its coarse bits */
+};
 
 /* The one prefix left in a part of the address space, and what holds around it. */
 struct directory_leaf {

@@ -94,19 +94,22 @@ static __always_inline __u32 policy_word(const struct packet *packet, __u32 gene
 	__u32 first = ((generation & 1) * 2 + (packet->family == 6)) * DIRECTORY_ROOT_CELLS;
 	__u32 head = first + DIRECTORY_HEAD, slot = directory_slot(packet_source(packet)), word;
 	const struct directory_cell *spares = bpf_map_lookup_elem(&roots, &head);
+	__u32 ask;
 
 	if (!spares)
 		return 0;
 	word = spares->child[DIRECTORY_ALL];
-	if (!word)
-		word = root_word(first, slot);
-	if (directory_ends(word))
+	if (word)
 		return word;
-	if (word & DIRECTORY_ASK && !filter_policies(&filter, packet_source(packet), packet->family,
-						     word & DIRECTORY_MANY)) {
+	ask = spares->child[DIRECTORY_FILTER];
+	if (ask && !filter_policies(&filter, packet_source(packet), packet->family,
+				    ask & DIRECTORY_MANY)) {
 		word = spares->child[DIRECTORY_AROUND];
 		return directory_ends(word) ? word : root_word(first + DIRECTORY_ROOT, slot);
 	}
+	word = root_word(first, slot);
+	if (directory_ends(word))
+		return word;
 	return packet->family == 4 ? directory_walk4(packet, generation, word)
 				   : directory_walk6(packet, generation, word);
 }

@@ -148,8 +148,8 @@ static void fill_cell(struct builder *builder, const struct block *block, uint32
 	descend(builder, block, cell, 4);
 }
 
-/* What the root's words are to say of the filter, by the number of prefixes. */
-static uint32_t filter_words(size_t count)
+/* Is the filter to be asked, by the number of prefixes? enum directory_filter */
+static uint32_t filter_use(size_t count)
 {
 	uint32_t many = count >= FILTER_MANY ? DIRECTORY_MANY : 0;
 
@@ -169,20 +169,16 @@ static void fill_head(struct builder *builder, const struct block *all)
 		longer |= all->first[i].prefix.len > 16;
 	head[DIRECTORY_AROUND] = word;
 	head[DIRECTORY_ALL] = longer || word == DIRECTORY_NODE ? 0 : word;
+	head[DIRECTORY_FILTER] = filter_use(all->count);
 }
 
 static void fill_root(struct builder *builder, const struct block *all)
 {
-	uint32_t ask = filter_words(all->count);
-
 	spread_short(builder, all, AT_ROOT, 16);
 	fill_head(builder, all);
 	memcpy(builder->root + DIRECTORY_ROOT, builder->root,
 	       DIRECTORY_ROOT * sizeof(*builder->root));
 	descend(builder, all, AT_ROOT, 16);
-	for (uint32_t slot = 0; slot < 65536 && ask; slot++)
-		if (*child_of(builder, AT_ROOT, slot) & DIRECTORY_NODE)
-			*child_of(builder, AT_ROOT, slot) |= ask;
 }
 
 /* Returns the word that stands for the block. */
@@ -232,7 +228,7 @@ int directory_build(const struct image_prefix *prefixes, size_t count, unsigned 
 	directory->root = builder.root;
 	directory->cells = builder.cells;
 	directory->count = builder.count;
-	directory->filtered = filter_words(all.count) != 0;
+	directory->filtered = filter_use(all.count) != 0;
 	return 0;
 }
 

@@ -16,7 +16,7 @@ struct directory {
 	struct directory_cell *root; /* DIRECTORY_ROOT_CELLS */
 	struct directory_cell *cells;
 	size_t count;  /* of cells */
-	bool filtered; /* the root says DIRECTORY_ASK: the filter must know the prefixes */
+	bool filtered; /* DIRECTORY_FILTER says to ask: the filter must know the prefixes */
 };
 
 /*

@@ -74,20 +74,21 @@ static uint32_t find(struct finder *finder, const struct prefix *address)
 	const struct directory *directory = &finder->directory;
 	const uint32_t *head = directory->root[DIRECTORY_HEAD].child;
 	uint32_t slot = directory_slot(address->addr);
-	uint32_t word = head[DIRECTORY_ALL];
+	uint32_t word = head[DIRECTORY_ALL], ask = head[DIRECTORY_FILTER];
 
-	if (!word)
-		word = root_word(directory->root, slot);
-	if (directory_ends(word))
+	if (word)
 		return word;
-	if (word & DIRECTORY_ASK && !filter_policies(finder->filter.words, address->addr,
-						     address->family, word & DIRECTORY_MANY)) {
+	if (ask && !filter_policies(finder->filter.words, address->addr, address->family,
+				    ask & DIRECTORY_MANY)) {
 		finder->spared++;
 		word = head[DIRECTORY_AROUND];
 		if (directory_ends(word))
 			return word;
 		return root_word(directory->root + DIRECTORY_ROOT, slot);
 	}
+	word = root_word(directory->root, slot);
+	if (directory_ends(word))
+		return word;
 	return directory_walk(&finder->directory, word, address->addr, address->len);
 }
 
