@@ -2,8 +2,9 @@
 /*
  * Drives the program under test: each run gives the frame another source and
  * hands it on. What the drivers themselves take is measured by handing the
- * frame to bare_drop. All are xdp.frags, as weir is: the kernel refuses tail
- * calls between such programs and others.
+ * frame to bare_drop. Then floors: what no limiter or list of so many sources
+ * can do without, and nothing else. All are xdp.frags, as weir is: the kernel
+ * refuses tail calls between such programs and others.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -135,6 +136,106 @@ int bare_parse(struct xdp_md *ctx)
 	    ethernet->h_proto != bpf_htons(ETH_P_IP))
 		return XDP_PASS;
 	return ip->saddr == bpf_htonl(0x7f000001) ? XDP_PASS : XDP_DROP;
+}
+
+/* ---- floors ---- */
+
+enum floor_size {
+	FLOOR_SETS = 1 << 18, /* of weir's 1M states */
+	FLOOR_BITS = 1 << 24, /* one for each /24 */
+	FLOOR_WORDS = 1 << 24,
+};
+
+struct floor_set {
+	__u64 word[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOOR_SETS);
+	__type(key, __u32);
+	__type(value, struct floor_set);
+} floor_sets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOOR_BITS / 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} floor_bits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOOR_WORDS);
+	__type(key, __u32);
+	__type(value, __u32);
+} floor_words SEC(".maps");
+
+/* Where the source's state lies: a multiplication is no keyed hash, but it spreads. 0: no source.
+ */
+static __always_inline int floor_place(struct xdp_md *ctx, __u32 places, __u32 *place)
+{
+	void *end = (void *)(long)ctx->data_end;
+	struct ethhdr *ethernet = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(ethernet + 1);
+	struct ipv6hdr *ipv6 = (void *)(ethernet + 1);
+	__u64 source;
+
+	if ((void *)(ip + 1) > end)
+		return 0;
+	source = ip->saddr;
+	if (ethernet->h_proto != bpf_htons(ETH_P_IP)) {
+		if ((void *)(ipv6 + 1) > end)
+			return 0;
+		source = (__u64)ipv6->saddr.in6_u.u6_addr32[1] << 32 |
+			 ipv6->saddr.in6_u.u6_addr32[0];
+	}
+	*place = (source * 0x9e3779b97f4a7c15ULL >> 32) & (places - 1);
+	return 1;
+}
+
+/* Of a limiter: the clock, and the line with the source's state, read and written. */
+SEC("xdp.frags")
+int floor_state(struct xdp_md *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct floor_set *set;
+	__u32 place;
+
+	if (!floor_place(ctx, FLOOR_SETS, &place))
+		return XDP_PASS;
+	set = bpf_map_lookup_elem(&floor_sets, &place);
+	if (!set || set->word[0] > now)
+		return XDP_PASS;
+	set->word[0] = now;
+	return XDP_DROP;
+}
+
+/* Of a list of prefixes that most sources are not in. */
+SEC("xdp.frags")
+int floor_bit(struct xdp_md *ctx)
+{
+	const __u64 *bits;
+	__u32 place, word;
+
+	if (!floor_place(ctx, FLOOR_BITS, &place))
+		return XDP_PASS;
+	word = place / 64;
+	bits = bpf_map_lookup_elem(&floor_bits, &word);
+	return bits && *bits >> (place & 63) & 1 ? XDP_PASS : XDP_DROP;
+}
+
+/* Of a list that the sources are in: 32 bits for each /24, as the first level of DIR-24-8. */
+SEC("xdp.frags")
+int floor_word(struct xdp_md *ctx)
+{
+	const __u32 *word;
+	__u32 place;
+
+	if (!floor_place(ctx, FLOOR_WORDS, &place))
+		return XDP_PASS;
+	word = bpf_map_lookup_elem(&floor_words, &place);
+	return word && *word ? XDP_PASS : XDP_DROP;
 }
 
 char LICENSE[] SEC("license") = "GPL";

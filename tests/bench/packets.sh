@@ -7,7 +7,7 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../netns/lib.sh"
 
-contenders=(xdp-drop weir xdp-filter hashlimit nft)
+contenders=(xdp-drop weir floor xdp-filter hashlimit nft)
 counts=(1 65536 1048576)
 table=1048576
 first=10.64.0.0
@@ -17,13 +17,25 @@ rounds=5 packets=$table
 
 # --- contenders: make_NAME attaches to the wire, dropped_NAME tells its own count ------------
 
+make_bare() { # WAN PROGRAM
+	[ -e /sys/fs/bpf/bare ] || bpftool prog loadall "$BUILD/bench/driver.bpf.o" /sys/fs/bpf/bare
+	bpftool net attach xdpdrv pinned "/sys/fs/bpf/bare/$2" dev "$1"
+}
+
 make_xdp_drop() { # WAN
-	bpftool prog loadall "$BUILD/bench/driver.bpf.o" /sys/fs/bpf/bare
-	bpftool net attach xdpdrv pinned /sys/fs/bpf/bare/bare_drop dev "$1"
+	make_bare "$1" bare_drop
 }
 
 dropped_xdp_drop() { # WAN
 	ip -s -j link show dev "$1" | jq '.[0].stats64.rx.packets'
+}
+
+make_floor() { # WAN
+	make_bare "$1" floor_state
+}
+
+dropped_floor() { # WAN
+	dropped_xdp_drop "$1"
 }
 
 make_weir() { # WAN [RATE INSTANCE]
@@ -183,6 +195,7 @@ times() {
 			[[ " ${contenders[*]} " != *" $contender "* ]] ||
 				time_once "$contender" "$contender" 1
 		done
+		time_once floor floor 1048576
 		time_once weir weir-refused 65536
 		time_once weir weir-refused 1048576
 		time_once forged weir-forged 1048576 "11.$((round * 16)).0.0"
@@ -207,9 +220,10 @@ show() { # SUMMARY
 		(.times | sort_by(.ns)[] | [.name, .sources, .ns, .least_ns, (.to_xdp_drop | two)]) | @tsv' \
 		<<<"$1" | column -t -s $'\t' -R 2,3,4,5
 	echo
-	jq -r "$number"'["TARGET", "RATIO", "BOUND", "."], (.targets[] | [.what, (.ratio | two),
+	jq -r "$number"'["TARGET", "RATIO", "BOUND", ".", "FLOOR"], (.targets[] | [.what, (.ratio | two),
 		if .at_least then "at least \(.at_least)" else "at most \(.at_most)" end,
-		if .met then "met" else "not met" end]) | @tsv' \
+		if .met then "met" else "not met" end,
+		if .floor then (.floor | two) else "-" end]) | @tsv' \
 		<<<"$1" | column -t -s $'\t' -R 2
 }
 

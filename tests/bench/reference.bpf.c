@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What weir is compared with: its own parser and clock with nothing behind, the
- * same limit on the kernel's LRU hash, and floors: one read of a table at a
- * source's place and no more, which no limiter of so many sources can do
- * without. Includes the program, so that the parser is the very one; its own
- * entry points are not loaded.
+ * What weir is compared with: its own parser and clock with nothing behind, and
+ * the same limit on the kernel's LRU hash. Includes the program, so that the
+ * parser is the very one; its own entry points are not loaded.
  */
 #include "../../bpf/weir.bpf.c"
 
@@ -42,90 +40,6 @@ int parse_clock(struct xdp_md *ctx)
 	keep(&packet);
 	return kind == PACKET_IP && now ? XDP_DROP : XDP_PASS;
 }
-
-/* ---- floors ---- */
-
-enum floor_size {
-	FLOOR_SETS = 1 << 18, /* of weir's 1M states */
-	FLOOR_BITS = 1 << 24, /* one for each /24 */
-	FLOOR_WORDS = 1 << 24,
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FLOOR_SETS);
-	__type(key, __u32);
-	__type(value, struct set);
-} floor_sets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FLOOR_BITS / 64);
-	__type(key, __u32);
-	__type(value, __u64);
-} floor_bits SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FLOOR_WORDS / 2);
-	__type(key, __u32);
-	__type(value, __u64);
-} floor_words SEC(".maps");
-
-/* A multiplication is no keyed hash, but it spreads, at one cycle. */
-static __always_inline __u32 floor_place(const struct packet *packet, __u32 places)
-{
-	return (packet->source_half[0] * 0x9e3779b97f4a7c15ULL >> 32) & (places - 1);
-}
-
-/* Of a limiter: the clock, and the line with the source's state, read and written. */
-SEC("xdp.frags")
-int floor_state(struct xdp_md *ctx)
-{
-	struct packet packet = {};
-	__u64 now = WEIR_CLOCK();
-	struct set *set;
-	__u32 place;
-
-	if (parse(ctx, &packet) != PACKET_IP)
-		return XDP_DROP;
-	place = floor_place(&packet, FLOOR_SETS);
-	set = bpf_map_lookup_elem(&floor_sets, &place);
-	if (!set || set->hot.word[0] > now)
-		return XDP_DROP;
-	set->hot.word[0] = now;
-	return XDP_PASS;
-}
-
-/* Of a list of prefixes that most sources are not in. */
-SEC("xdp.frags")
-int floor_bit(struct xdp_md *ctx)
-{
-	struct packet packet = {};
-	__u32 place;
-
-	if (parse(ctx, &packet) != PACKET_IP)
-		return XDP_DROP;
-	place = floor_place(&packet, FLOOR_BITS);
-	return filter_bit(&floor_bits, 0, place) ? XDP_DROP : XDP_PASS;
-}
-
-/* Of a list that the sources are in: 32 bits for each /24, as the first level of DIR-24-8. */
-SEC("xdp.frags")
-int floor_word(struct xdp_md *ctx)
-{
-	struct packet packet = {};
-	const __u64 *words;
-	__u32 place;
-
-	if (parse(ctx, &packet) != PACKET_IP)
-		return XDP_DROP;
-	place = floor_place(&packet, FLOOR_WORDS / 2);
-	words = bpf_map_lookup_elem(&floor_words, &place);
-	return words && *words ? XDP_DROP : XDP_PASS;
-}
-
-/* ---- the kernel's LRU hash ---- */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

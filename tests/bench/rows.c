@@ -143,12 +143,12 @@ const struct row rows[] = {
 	ROW(ROW_BASE4, "parse_clock", 4, 1, DROP),
 	ROW(ROW_BASE6, "parse_clock", 6, 1, DROP),
 
-	ROW("floor, 1M sources", "floor_state", 4, M1, PASS),
-	ROW("floor, 16M sources", "floor_state", 4, M16, PASS),
-	ROW_LIST("floor, a bit of 2 MiB", "floor_bit", 4, OUTSIDE, ANY),
-	ROW_LIST("floor, a bit of 2 MiB, IPv6", "floor_bit", 6, OUTSIDE, ANY),
-	ROW_LIST("floor, a word of 64 MiB", "floor_word", 4, OUTSIDE, ANY),
-	ROW_LIST("floor, a word of 64 MiB, IPv6", "floor_word", 6, OUTSIDE, ANY),
+	ROW("floor, 1M sources", "floor_state", 4, M1, DROP),
+	ROW("floor, 16M sources", "floor_state", 4, M16, DROP),
+	ROW_LIST("floor, a bit of 2 MiB", "floor_bit", 4, OUTSIDE, DROP),
+	ROW_LIST("floor, a bit of 2 MiB, IPv6", "floor_bit", 6, OUTSIDE, DROP),
+	ROW_LIST("floor, a word of 64 MiB", "floor_word", 4, OUTSIDE, DROP),
+	ROW_LIST("floor, a word of 64 MiB, IPv6", "floor_word", 6, OUTSIDE, DROP),
 
 	ROW("LRU hash, 1 source refused", "lru_limit", 4, 1, DROP),
 	ROW("LRU hash, 64k sources", "lru_limit", 4, K64, PASS),
