@@ -107,18 +107,17 @@ static __always_inline void judge_lasting(struct desk *desk, const struct limit 
 }
 
 /*
- * What is granted needs the clock. It is read at once where that is to be expected, so that the
- * look can tell what there is to charge: after a packet that was granted, and for another source
- * than before, whose state comes from memory meanwhile.
+ * The state of another source than before has to come from memory: it is sent for. What is granted
+ * needs the clock, what is refused most often not: it is read at once, while the state comes, after
+ * a packet that was granted; so the look can tell what there is to charge.
  */
 static __always_inline void look_ahead(struct desk *desk, const struct limit *limit,
 				       struct charge *charge, __u32 i)
 {
 	if (charge_key(desk, limit, charge, i) && !i)
 		table_touch(limit, charge);
-	else if (desk->judgement.outcome != OUTCOME_GRANTED)
-		return;
-	clock_now(&desk->time);
+	if (desk->judgement.outcome == OUTCOME_GRANTED)
+		clock_now(&desk->time);
 }
 
 /* `i`: the limit's place, and the charge's; `look`: what was found, if anything. */

@@ -194,20 +194,23 @@ static __always_inline int floor_place(struct xdp_md *ctx, __u32 places, __u32 *
 	return 1;
 }
 
-/* Of a limiter: the clock, and the line with the source's state, read and written. */
+/* Of a limiter: the clock, and the source's state, read and changed so that all CPUs agree. */
 SEC("xdp.frags")
 int floor_state(struct xdp_md *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct floor_set *set;
+	__u64 before;
 	__u32 place;
 
 	if (!floor_place(ctx, FLOOR_SETS, &place))
 		return XDP_PASS;
 	set = bpf_map_lookup_elem(&floor_sets, &place);
-	if (!set || set->word[0] > now)
+	if (!set)
 		return XDP_PASS;
-	set->word[0] = now;
+	before = *(volatile __u64 *)&set->word[0];
+	if (before > now || __sync_val_compare_and_swap(&set->word[0], before, now) != before)
+		return XDP_PASS;
 	return XDP_DROP;
 }
 
