@@ -129,7 +129,7 @@ PARSE_INLINE enum packet_kind parse_ipv4(PARSE_FRAME *frame, __u32 offset, struc
 	packet->proto = ip.protocol;
 	source[0] = ip.saddr;
 	__builtin_memcpy(&half, source, sizeof(half));
-	/* Volatile, so that half a word is not written: the next stage would wait to read the whole. */
+	/* Volatile, so that no half of it is written: the next stage would wait for both. */
 	*(volatile __u64 *)&packet->source_half[0] = half;
 	__builtin_memcpy(packet->destination, &ip.daddr, 4);
 	if (!(ip.frag_off & bpf_htons(IPV4_OFFSET_MASK)))
