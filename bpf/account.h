@@ -160,12 +160,12 @@ __noinline int give_back(const struct policy *policy, struct desk *desk, __u32 s
 	return 0;
 }
 
-/* Each is charged, or none. */
-__noinline int take_from_all(const struct policy *policy, struct desk *desk, __u32 services)
+/* Charge those after the first, or none: what was charged goes back. */
+__noinline int take_further(const struct policy *policy, struct desk *desk, __u32 services)
 {
 	if (!policy || !desk)
 		return OUTCOME_OPEN;
-	for (__u32 i = 0; i < LIMITS_MAX && i < policy->count; i++) {
+	for (__u32 i = 1; i < LIMITS_MAX && i < policy->count; i++) {
 		const struct limit *limit = &policy->limits[i];
 		struct charge *charge = &desk->charges[i];
 		int outcome;
@@ -178,10 +178,10 @@ __noinline int take_from_all(const struct policy *policy, struct desk *desk, __u
 		give_back(policy, desk, services, i);
 		return judge(desk, outcome, i);
 	}
-	return judge(desk, OUTCOME_GRANTED, 0);
+	return OUTCOME_GRANTED;
 }
 
-/* At those after the first. */
+/* A look at those after the first. */
 __noinline int look_further(const struct policy *policy, struct desk *desk, __u32 services)
 {
 	int outcome = OUTCOME_OPEN;
@@ -208,14 +208,17 @@ static __always_inline void account_packet(const struct policy *policy, struct d
 	struct charge *charge = &desk->charges[0];
 	struct look look;
 
-	if (!policy->count)
+	if (!policy->count) {
 		judge(desk, OUTCOME_GRANTED, 0);
-	else if (look_at(desk, limit, charge, 0, services, &look) != OUTCOME_OPEN)
 		return;
-	else if (policy->count == 1)
-		judge(desk, take_from(desk, limit, charge, services, look.set), 0);
-	else if (look_further(policy, desk, services) == OUTCOME_OPEN)
-		take_from_all(policy, desk, services);
+	}
+	if (look_at(desk, limit, charge, 0, services, &look) != OUTCOME_OPEN)
+		return;
+	if (policy->count > 1 && look_further(policy, desk, services) != OUTCOME_OPEN)
+		return;
+	if (judge(desk, take_from(desk, limit, charge, services, look.set), 0) == OUTCOME_GRANTED &&
+	    policy->count > 1)
+		take_further(policy, desk, services);
 }
 
 #endif
