@@ -25,9 +25,9 @@ enum bench_size {
 	PACKETS_MOST = 1 << 23,
 	SLICE_NS = 15000000,
 	SLICE_QUICK_NS = 8000000,
-	ROUNDS = 17,
+	ROUNDS = 9,
 	ROUNDS_QUICK = 3,
-	PAIRS = 31,    /* of a target */
+	PAIRS = 21,    /* of a target */
 	PAIR_PART = 2, /* of a round's packets, in each turn of a pair */
 };
 
@@ -201,12 +201,12 @@ static const double *driver_times(const struct session *session, enum drive_kind
 	return NULL;
 }
 
-/* A part of the packets first, untimed: the caches are another row's. */
+/* A round's packets first, untimed: the caches are another row's, and a flood lasts. */
 static int measure_settled(struct session *session, size_t index, uint32_t packets, double *ns)
 {
 	unsigned int surprises = session->runners[index].surprises;
 	double unused;
-	int err = measure(session, index, packets / 4, &unused);
+	int err = measure(session, index, session->runners[index].packets, &unused);
 
 	session->runners[index].surprises = surprises;
 	return err ? err : measure(session, index, packets, ns);
