@@ -141,13 +141,18 @@ int bare_parse(struct xdp_md *ctx)
 /* ---- floors ---- */
 
 enum floor_size {
-	FLOOR_SETS = 1 << 18, /* of weir's 1M states */
-	FLOOR_BITS = 1 << 24, /* one for each /24 */
-	FLOOR_WORDS = 1 << 24,
+	FLOOR_SETS = 1 << 18,  /* of weir's 1M states */
+	FLOOR_BITS = 1 << 24,  /* one for each /24 */
+	FLOOR_WORDS = 1 << 24, /* the same */
 };
 
 struct floor_set {
 	__u64 word[16];
+};
+
+/* The kernel gives each element of an array 8 bytes or more. */
+struct floor_pair {
+	__u32 word[2];
 };
 
 struct {
@@ -166,9 +171,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FLOOR_WORDS);
+	__uint(max_entries, FLOOR_WORDS / 2);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct floor_pair);
 } floor_words SEC(".maps");
 
 /* Where the source's state lies: a multiplication is no keyed hash, but it spreads. 0: no source.
@@ -232,13 +237,14 @@ int floor_bit(struct xdp_md *ctx)
 SEC("xdp.frags")
 int floor_word(struct xdp_md *ctx)
 {
-	const __u32 *word;
-	__u32 place;
+	const struct floor_pair *pair;
+	__u32 place, index;
 
 	if (!floor_place(ctx, FLOOR_WORDS, &place))
 		return XDP_PASS;
-	word = bpf_map_lookup_elem(&floor_words, &place);
-	return word && *word ? XDP_PASS : XDP_DROP;
+	index = place / 2;
+	pair = bpf_map_lookup_elem(&floor_words, &index);
+	return pair && pair->word[place & 1] ? XDP_PASS : XDP_DROP;
 }
 
 char LICENSE[] SEC("license") = "GPL";
