@@ -576,15 +576,31 @@ __noinline int sets_plan_late(const struct limit *limit, struct charge *charge)
 }
 
 /*
+ * Does a charge stand whose word was swapped in? Not where more than the word has changed since the
+ * plan, nor where another source has got the way and, by chance, the very word: that one gets its
+ * token back. What has been charged on meanwhile can't be taken back: if it is the source's own,
+ * the charge stands, as what came behind was charged to it.
+ */
+static __always_inline int sets_charge_stands(struct set *set, const struct limit *limit,
+					      const struct charge *charge, __u32 way)
+{
+	int own = set_holds(set, limit, way, &charge->key);
+
+	if (own && READ_ONCE(set->cold.extra[way]) == charge->extra)
+		return 1;
+	return __sync_val_compare_and_swap(&set->hot.word[way], charge->next, charge->word) !=
+		       charge->next &&
+	       own;
+}
+
+/*
  * Charge a state that a look has found, without the lock: granted, or OUTCOME_OPEN where more than
- * its word is to change, or it has changed since. Another source may have got the way and, by
- * chance, the very word: it gets its token back, unless it has been charged again already.
+ * its word is to change, or it has changed since.
  */
 static __always_inline int sets_take_known(const struct limit *limit, struct charge *charge,
 					   struct set *set)
 {
 	__u32 index = charge->set, way = way_bounded(charge->way);
-	__u64 *word;
 
 	if (charge->way >= SET_WAYS)
 		return OUTCOME_OPEN;
@@ -594,15 +610,11 @@ static __always_inline int sets_take_known(const struct limit *limit, struct cha
 		return OUTCOME_OPEN;
 	if (charge->next == NEXT_UNKNOWN)
 		sets_plan_late(limit, charge);
-	word = &set->hot.word[way];
 	if (charge->next == NEXT_LOCKED ||
-	    __sync_val_compare_and_swap(word, charge->word, charge->next) != charge->word)
+	    __sync_val_compare_and_swap(&set->hot.word[way], charge->word, charge->next) !=
+		    charge->word ||
+	    !sets_charge_stands(set, limit, charge, way))
 		return OUTCOME_OPEN;
-	if (!set_holds(set, limit, way, &charge->key) ||
-	    READ_ONCE(set->cold.extra[way]) != charge->extra) {
-		__sync_val_compare_and_swap(word, charge->next, charge->word);
-		return OUTCOME_OPEN;
-	}
 	set_count(set, way, 1, 0);
 	return OUTCOME_GRANTED;
 }

@@ -177,6 +177,30 @@ static void charged_beside(const char *limits)
 	rig_close(&rig);
 }
 
+/*
+ * A byte takes two and a half ns: frames of even length are charged without the lock, of odd length
+ * under it. There are tokens for all of them, and for no frame that is charged twice.
+ */
+static void mixed_lengths(void)
+{
+	static struct frame_bytes even, odd;
+	struct rig rig;
+	uint64_t passed;
+
+	open_rig(&rig, "{rate: 400MB/s, burst: 24200000B}", "sets");
+	if (frame_build("10.0.0.1 udp/53 len=60", 0, &even) ||
+	    frame_build("10.0.0.1 udp/53 len=61", 0, &odd))
+		tap_bail("frame");
+	run_racers((struct racer[RACERS]){
+		{ .rig = &rig, .program = RIG_WEIR, .frame = &even, .packets = 200000 },
+		{ .rig = &rig, .program = RIG_WEIR, .frame = &odd, .packets = 200000 },
+	});
+	passed = granted(&rig);
+	tap_note("%llu of 400000 passed", (unsigned long long)passed);
+	tap_ok(passed == 400000, "fractions charged under the lock, whole ns without");
+	rig_close(&rig);
+}
+
 static void one_budget(const char *kind)
 {
 	one_source("{rate: 1/hour, burst: 10000}", kind, 10000, 10000);
@@ -207,5 +231,6 @@ int main(void)
 	charged_beside("{rate: 1/hour, burst: 500000}");
 	charged_beside("{rate: 7/hour, burst: 500000}");
 	charged_beside("{algorithm: fixed-window, rate: 500000/day}");
+	mixed_lengths();
 	return tap_done();
 }
