@@ -37,7 +37,7 @@ struct charge {
 };
 
 #define NEXT_UNKNOWN 0	     /* no state that was charged has this word */
-#define NEXT_LOCKED  (~0ULL) /* only the lock can charge it */
+#define NEXT_LOCKED  (~0ULL) /* not granted by its word alone */
 
 /* What a look, which takes no lock, found: a refusal that is certain before `until`; 0: none. */
 struct look {
@@ -417,10 +417,9 @@ static __always_inline int sets_plan(const struct set *set, const struct limit *
 }
 
 /*
- * Where the time is known and the packet is granted, that is all there is to find: the charge looks
- * at the key again. A refusal ends here: its word is read between two looks at the key, since a way
- * that changed hands meanwhile tells nothing. The second line is wanted soon after the first; asked
- * for here, it comes at the same time.
+ * The word is read between two looks at the key: of a way that changed hands meanwhile it tells
+ * nothing. Where the time is known and the packet is granted, that is all there is to find. The
+ * second line is wanted soon after the first; asked for here, it comes at the same time.
  */
 static __always_inline void sets_look(const struct limit *limit, struct charge *charge,
 				      struct look *look)
@@ -442,15 +441,14 @@ static __always_inline void sets_look(const struct limit *limit, struct charge *
 	}
 	way = way_bounded(way);
 	charge->word = READ_ONCE(set->hot.word[way]);
-	look->set = set;
-	if (charge->now && sets_plan(set, limit, charge))
-		return;
 	barrier();
 	if (!set_holds(set, limit, way, &charge->key)) {
-		look->set = NULL;
 		charge->way = SET_WAYS;
 		return;
 	}
+	look->set = set;
+	if (charge->now && sets_plan(set, limit, charge))
+		return;
 	charge->tally = ((charge->hash >> 32) + limit->id) & (TALLY_SLOTS - 1);
 	look_at_word(limit, charge->word, charge->cost, look);
 }
@@ -794,8 +792,8 @@ static __always_inline void table_look(const struct limit *limit, struct charge 
 }
 
 /*
- * Fetch the set of a source that is not that of the last packet, while the clock is read. A store
- * is the one instruction of BPF that does not wait for its line.
+ * Fetch the set of a source that is not that of the last packet, while the clock is read or the way
+ * is looked for. A store is the one instruction of BPF that does not wait for its line.
  */
 static __always_inline void table_touch(const struct limit *limit, const struct charge *charge)
 {
