@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 enum abi_size {
-	ABI_LAYOUT = 3,
+	ABI_LAYOUT = 4,
 	LIMITS_MAX = 8,	   /* limits of one policy */
 	SERVICES_MAX = 32, /* bits of a service mask */
 	SET_WAYS = 4,	   /* states in a set with narrow keys (at most 64 bits) */
@@ -226,7 +226,7 @@ struct directory_cell {
  * Map `filter`: bits that say where no prefix is, so that nothing needs to be looked up there. A
  * block is the first 24 bits of an IPv4 address, the first 32 of an IPv6 address hashed to 24; its
  * bit is set where an entry, or a policy's prefix longer than 16 bits, covers some of it. The
- * coarse bits, one for each 16 blocks, are asked first, but for many prefixes: they stay in a
+ * coarse bits, one for each 4 blocks, are asked first, but for many prefixes: they stay in a
  * cache. Of entries the deep bits tell more: a block's is set where one shorter than the deep
  * length covers some of the block; longer ones set the bit that their first bits up to that length
  * are hashed to. A bit too many costs time, one too few hides a prefix.
@@ -234,7 +234,7 @@ struct directory_cell {
 enum filter_size {
 	FILTER_BITS = 1 << 24,
 	FILTER_WORDS = FILTER_BITS / 64,
-	FILTER_COARSE = 4, /* shift */
+	FILTER_COARSE = 2, /* shift */
 	FILTER_COARSE_WORDS = FILTER_WORDS >> FILTER_COARSE,
 	FILTER_FEW = 1 << 14,  /* prefixes: so few that the coarse bits suffice */
 	FILTER_MANY = 1 << 18, /* so many that the coarse bits tell little */
