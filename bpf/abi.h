@@ -204,7 +204,7 @@ enum directory_word {
 
 enum directory_filter {
 	DIRECTORY_ASK = 1,
-	DIRECTORY_MANY = 2, /* without its coarse bits */
+	DIRECTORY_MANY = 2, /* its deep bits instead of the coarse ones */
 };
 
 /* The one prefix left in a part of the address space, and what holds around it. */
@@ -227,9 +227,9 @@ struct directory_cell {
  * block is the first 24 bits of an IPv4 address, the first 32 of an IPv6 address hashed to 24; its
  * bit is set where an entry, or a policy's prefix longer than 16 bits, covers some of it. The
  * coarse bits, one for each 4 blocks, are asked first, but for many prefixes: they stay in a
- * cache. Of entries the deep bits tell more: a block's is set where one shorter than the deep
- * length covers some of the block; longer ones set the bit that their first bits up to that length
- * are hashed to. A bit too many costs time, one too few hides a prefix.
+ * cache. Of many the deep bits tell more: a prefix sets the one that its first bits, up to the deep
+ * length, are hashed to, or its blocks' if it is shorter than that; asked for are both. A bit too
+ * many costs time, one too few hides a prefix.
  */
 enum filter_size {
 	FILTER_BITS = 1 << 24,
@@ -251,7 +251,8 @@ enum filter_word {
 	FILTER_ENTRIES_DEEP = FILTER_ENTRIES + 2 * FILTER_WORDS,
 	FILTER_POLICIES_COARSE = FILTER_ENTRIES_DEEP + 2 * FILTER_WORDS,
 	FILTER_POLICIES = FILTER_POLICIES_COARSE + 2 * FILTER_COARSE_WORDS,
-	FILTER_ALL = FILTER_POLICIES + 2 * FILTER_WORDS, /* words of the map */
+	FILTER_POLICIES_DEEP = FILTER_POLICIES + 2 * FILTER_WORDS,
+	FILTER_ALL = FILTER_POLICIES_DEEP + 2 * FILTER_WORDS, /* words of the map */
 };
 
 enum entry_kind {

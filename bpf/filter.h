@@ -27,6 +27,14 @@ FILTER_INLINE int filter_fine(const void *filter, __u32 first, __u32 bit, __u32 
 	return filter_bit(filter, first + (family == 6 ? FILTER_WORDS : 0), bit);
 }
 
+/* The deep bits, the block's and the address' own. */
+FILTER_INLINE int filter_ask_deep(const void *filter, __u32 first, const __u8 *address, __u32 block,
+				  __u32 family)
+{
+	return filter_fine(filter, first, block, family) ||
+	       filter_fine(filter, first, filter_deep(address, family), family);
+}
+
 /*
  * May an entry cover the address? `entries`: how many there are. Each read is likely to miss the
  * cache, and who is listed pays for all: so no more is asked than that many entries need.
@@ -42,16 +50,20 @@ FILTER_INLINE int filter_entries(const void *filter, const __u8 *address, __u32 
 		return 1;
 	if (!filter_fine(filter, FILTER_ENTRIES, block, family))
 		return 0;
-	return entries < FILTER_MANY || filter_fine(filter, FILTER_ENTRIES_DEEP, block, family) ||
-	       filter_fine(filter, FILTER_ENTRIES_DEEP, filter_deep(address, family), family);
+	return entries < FILTER_MANY ||
+	       filter_ask_deep(filter, FILTER_ENTRIES_DEEP, address, block, family);
 }
 
 /* May a policy's prefix that is longer than the root's 16 bits cover the address? */
 FILTER_INLINE int filter_policies(const void *filter, const __u8 *address, __u32 family, int many)
 {
+	__u32 block = filter_block(address, family);
+
 	if (!many && !filter_coarse(filter, FILTER_POLICIES_COARSE, address, family))
 		return 0;
-	return filter_fine(filter, FILTER_POLICIES, filter_block(address, family), family);
+	if (!filter_fine(filter, FILTER_POLICIES, block, family))
+		return 0;
+	return !many || filter_ask_deep(filter, FILTER_POLICIES_DEEP, address, block, family);
 }
 
 #endif

@@ -27,8 +27,9 @@ static void word_set(uint64_t *at, uint64_t word)
 
 enum kind {
 	KIND_ENTRIES,
-	KIND_DEEP,
+	KIND_ENTRIES_DEEP,
 	KIND_POLICIES,
+	KIND_POLICIES_DEEP,
 	NO_COARSE = FILTER_ALL,
 };
 
@@ -37,8 +38,9 @@ static const struct kind_words {
 	uint32_t coarse, fine;
 } kinds[] = {
 	[KIND_ENTRIES] = { FILTER_ENTRIES_COARSE, FILTER_ENTRIES },
-	[KIND_DEEP] = { NO_COARSE, FILTER_ENTRIES_DEEP },
+	[KIND_ENTRIES_DEEP] = { NO_COARSE, FILTER_ENTRIES_DEEP },
 	[KIND_POLICIES] = { FILTER_POLICIES_COARSE, FILTER_POLICIES },
+	[KIND_POLICIES_DEEP] = { NO_COARSE, FILTER_POLICIES_DEEP },
 };
 
 static void bit_set(uint64_t *words, uint32_t bit)
@@ -74,55 +76,56 @@ static bool fill_instead(struct filter *filter, enum kind kind, bool six, uint64
 	return true;
 }
 
-/* The first 32 bits of the prefix' block number `block`, of those that `len` bits tell apart. */
-static void block_address(const struct prefix *prefix, unsigned int len, uint64_t block,
-			  uint8_t address[16])
+/* Where part number `part` of the prefix begins, of those that the first `len` bits tell apart. */
+static void part_address(const struct prefix *prefix, unsigned int len, uint64_t part,
+			 uint8_t address[16])
 {
-	uint32_t first;
+	uint64_t first;
 
 	memcpy(address, prefix->addr, 16);
 	memcpy(&first, address, sizeof(first));
-	first = bpf_htonl(bpf_ntohl(first) + (uint32_t)(block << (32 - len)));
+	first = bpf_cpu_to_be64(bpf_be64_to_cpu(first) + (part << (64 - len)));
 	memcpy(address, &first, sizeof(first));
 }
 
-static void add_blocks(struct filter *filter, enum kind kind, const struct prefix *prefix)
+/* The bits of all parts of the prefix: of one, if it is as long as `len` or longer. */
+static void add_parts(struct filter *filter, enum kind kind, const struct prefix *prefix,
+		      unsigned int len, __u32 (*bit_of)(const __u8 *address, __u32 family))
 {
-	unsigned int len = prefix->family == 4 ? FILTER_BLOCK4 : FILTER_BLOCK6;
-	uint64_t blocks = prefix->len < len ? 1ULL << (len - prefix->len) : 1;
+	uint64_t parts = prefix->len < len ? 1ULL << (len - prefix->len) : 1;
 	bool six = prefix->family == 6;
 	uint8_t address[16];
 
-	if (fill_instead(filter, kind, six, blocks))
+	if (fill_instead(filter, kind, six, parts))
 		return;
-	for (uint64_t block = 0; block < blocks; block++) {
-		block_address(prefix, len, block, address);
-		set_both(filter, kind, six, filter_block(address, prefix->family));
+	for (uint64_t part = 0; part < parts; part++) {
+		part_address(prefix, len, part, address);
+		set_both(filter, kind, six, bit_of(address, prefix->family));
 	}
 }
 
-static void add_deep(struct filter *filter, const struct prefix *prefix)
+/* The deep bits are asked last, so they are set first. */
+static void add(struct filter *filter, enum kind kind, enum kind deep, const struct prefix *prefix)
 {
-	bool six = prefix->family == 6;
+	unsigned int block_len = prefix->family == 4 ? FILTER_BLOCK4 : FILTER_BLOCK6;
+	unsigned int deep_len = prefix->family == 4 ? FILTER_DEEP4 : FILTER_DEEP6;
 
-	if (!fill_instead(filter, KIND_DEEP, six, 1))
-		set_both(filter, KIND_DEEP, six, filter_deep(prefix->addr, prefix->family));
+	if (prefix->len < deep_len)
+		add_parts(filter, deep, prefix, block_len, filter_block);
+	else
+		add_parts(filter, deep, prefix, deep_len, filter_deep);
+	add_parts(filter, kind, prefix, block_len, filter_block);
 }
 
-/* The deep bits are asked last, so they are set first. */
 void filter_add_entry(struct filter *filter, const struct prefix *prefix)
 {
-	if (prefix->len < (prefix->family == 4 ? FILTER_DEEP4 : FILTER_DEEP6))
-		add_blocks(filter, KIND_DEEP, prefix);
-	else
-		add_deep(filter, prefix);
-	add_blocks(filter, KIND_ENTRIES, prefix);
+	add(filter, KIND_ENTRIES, KIND_ENTRIES_DEEP, prefix);
 }
 
 void filter_add_policy(struct filter *filter, const struct prefix *prefix)
 {
 	if (prefix->len > 16)
-		add_blocks(filter, KIND_POLICIES, prefix);
+		add(filter, KIND_POLICIES, KIND_POLICIES_DEEP, prefix);
 }
 
 void filter_join(uint64_t *words, const uint64_t *from, size_t first, size_t end)

@@ -12,8 +12,9 @@
 
 /* A copy to fill. */
 struct filter {
-	uint64_t *words;  /* FILTER_ALL */
-	uint64_t work[6]; /* bits set so far: of entries, deep ones, of policies; IPv4, IPv6 each */
+	uint64_t *words; /* FILTER_ALL */
+	uint64_t
+		work[8]; /* bits set so far, of entries and policies: fine, deep; IPv4, IPv6 each */
 };
 
 /* All clear: 0 or -ENOMEM. */

@@ -418,6 +418,51 @@ static void a_large_policy_is_filtered_and_a_small_one_not(void **state)
 	fixture_destroy(&f);
 }
 
+/* A drop policy of FILTER_MANY hosts of each family, every 4th of 10.0.0.0/12, and a few more. */
+static char *very_many_hosts(void)
+{
+	char *text;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	fputs("policies:\n  - {name: all, sources: [0.0.0.0/0, '::/0'], action: pass}\n"
+	      "  - {name: bad, action: drop, sources: [11.0.0.64/26, '2001:db9:aa00::/40'",
+	      out);
+	for (unsigned int i = 0; i < FILTER_MANY; i++)
+		fprintf(out, ", 10.%u.%u.%u, '2001:db8:%x:%x::/64'", i >> 14, i >> 6 & 255,
+			i % 64 * 4, i >> 12, i & 4095);
+	fputs("]}\n", out);
+	fclose(out);
+	return text;
+}
+
+/* By the deep bits: longer and shorter than they are, listed and beside. */
+static void a_very_large_policy_is_filtered(void **state)
+{
+	char *text = very_many_hosts();
+
+	(void)state;
+	fixture_create(&f, NAME, text);
+	assert_int_not_equal(bits_set(FILTER_POLICIES_DEEP, FILTER_ALL), 0);
+	assert_int_equal(pass(&f, "10.0.0.0", 53, 1), 0);
+	assert_int_equal(pass(&f, "10.15.255.252", 53, 1), 0);
+	assert_int_equal(pass(&f, "10.15.255.253", 53, 1), 1);
+	assert_int_equal(pass(&f, "10.16.0.0", 53, 1), 1);
+	assert_int_equal(pass(&f, "11.0.0.63", 53, 1), 1);
+	assert_int_equal(pass(&f, "11.0.0.64", 53, 1), 0);
+	assert_int_equal(pass(&f, "11.0.0.127", 53, 1), 0);
+	assert_int_equal(pass(&f, "11.0.0.128", 53, 1), 1);
+	assert_int_equal(pass(&f, "2001:db8:3f:fff::1", 53, 1), 0);
+	assert_int_equal(pass(&f, "2001:db8:3f:1000::1", 53, 1), 1);
+	assert_int_equal(pass(&f, "2001:db8:40::1", 53, 1), 1);
+	assert_int_equal(pass(&f, "2001:db9:aaff::1", 53, 1), 0);
+	assert_int_equal(pass(&f, "2001:db9:ab00::1", 53, 1), 1);
+	assert_int_equal(pass(&f, "2a00::1", 53, 1), 1);
+	free(text);
+	fixture_destroy(&f);
+}
+
 static int clean(void **state)
 {
 	(void)state;
@@ -441,6 +486,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_expires_takes_its_bits_with_it, clean),
 		cmocka_unit_test_teardown(bits_too_many_are_no_fault, clean),
 		cmocka_unit_test_teardown(a_large_policy_is_filtered_and_a_small_one_not, clean),
+		cmocka_unit_test_teardown(a_very_large_policy_is_filtered, clean),
 	};
 
 	return cmocka_run_group_tests_name("apply", tests, mount_sysfs, NULL);

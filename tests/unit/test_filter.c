@@ -40,9 +40,9 @@ static bool asks_entry(const struct filter *filter, const struct prefix *at)
 
 static bool asks_policy(const struct filter *filter, const struct prefix *at)
 {
-	bool asked = filter_policies(filter->words, at->addr, at->family, false);
+	bool asked = filter_policies(filter->words, at->addr, at->family, true);
 
-	assert_int_equal(filter_policies(filter->words, at->addr, at->family, true), asked);
+	assert_true(!asked || filter_policies(filter->words, at->addr, at->family, false));
 	return asked;
 }
 
