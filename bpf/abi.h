@@ -227,9 +227,9 @@ struct directory_cell {
  * block is the first 24 bits of an IPv4 address, the first 32 of an IPv6 address hashed to 24; its
  * bit is set where an entry, or a policy's prefix longer than 16 bits, covers some of it. The
  * coarse bits, one for each 4 blocks, are asked first, but for many prefixes: they stay in a
- * cache. Of many the deep bits tell more: a prefix sets the one that its first bits, up to the deep
- * length, are hashed to, or its blocks' if it is shorter than that; asked for are both. A bit too
- * many costs time, one too few hides a prefix.
+ * cache. Of many the deep bits tell more: two for each prefix, hashed from its first bits up to the
+ * deep length, or from its blocks if it is shorter, in the word that the block is hashed to; asked
+ * for are both kinds. A bit too many costs time, one too few hides a prefix.
  */
 enum filter_size {
 	FILTER_BITS = 1 << 24,

@@ -25,14 +25,32 @@ BLOCK_INLINE __u32 filter_block(const __u8 *address, __u32 family)
 	return (family == 4 ? first : first * 0x9e3779b1U) >> 8;
 }
 
-/* The bit of the address' first FILTER_DEEP4 or FILTER_DEEP6 bits. Eight bytes are read. */
-BLOCK_INLINE __u32 filter_deep(const __u8 *address, __u32 family)
+/* Which of the deep words is the block's. */
+BLOCK_INLINE __u32 filter_deep_word(__u32 block)
+{
+	return (block * 0x9e3779b1U) >> 14;
+}
+
+/* Two bits of a word. */
+BLOCK_INLINE __u64 filter_deep_bits(__u64 mixed)
+{
+	return 1ULL << (mixed >> 58) | 1ULL << (mixed >> 52 & 63);
+}
+
+/* In its word: those of a whole block. */
+BLOCK_INLINE __u64 filter_block_bits(__u32 block)
+{
+	return filter_deep_bits((block + 1) * 0x94d049bb133111ebULL);
+}
+
+/* Those of the address' first FILTER_DEEP4 or FILTER_DEEP6 bits. Eight bytes are read. */
+BLOCK_INLINE __u64 filter_address_bits(const __u8 *address, __u32 family)
 {
 	__u32 len = family == 4 ? FILTER_DEEP4 : FILTER_DEEP6;
 	__be64 raw;
 
 	__builtin_memcpy(&raw, address, sizeof(raw));
-	return (bpf_be64_to_cpu(raw) >> (64 - len)) * 0x9e3779b97f4a7c15ULL >> 40;
+	return filter_deep_bits((bpf_be64_to_cpu(raw) >> (64 - len)) * 0xbf58476d1ce4e5b9ULL);
 }
 
 #endif

@@ -52,12 +52,11 @@ static __always_inline const struct directory_cell *directory_fetch(void *direct
 	return bpf_map_lookup_elem(directory, &index);
 }
 
-static __always_inline int filter_bit(const void *map, __u32 first, __u32 bit)
+static __always_inline __u64 filter_word(const void *map, __u32 index)
 {
-	__u32 index = first + bit / 64;
 	const __u64 *word = bpf_map_lookup_elem((void *)map, &index);
 
-	return !word || *word >> (bit & 63) & 1;
+	return word ? *word : ~0ULL;
 }
 
 #include "directory.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is asked of the map `filter` before anything is looked up for an
- * address (abi.h says what the bits mean). Pure: bits are read by
+ * address (abi.h says what the bits mean). Pure: they are read by
  *
- *     static int filter_bit(const void *filter, __u32 first, __u32 bit)
+ *     static __u64 filter_word(const void *filter, __u32 index)
  *
- * of whoever includes this file: the bit, of those that begin at the word `first`.
+ * of whoever includes this file.
  */
 #ifndef WEIR_FILTER_H
 #define WEIR_FILTER_H
@@ -13,6 +13,12 @@
 #include "block.h"
 
 #define FILTER_INLINE static inline __attribute__((always_inline, unused))
+
+/* The bit, of those that begin at the word `first`. */
+FILTER_INLINE int filter_bit(const void *filter, __u32 first, __u32 bit)
+{
+	return filter_word(filter, first + bit / 64) >> (bit & 63) & 1;
+}
 
 /* The question for coarse bits. `address` in network order, `family` 4 or 6: so in all below. */
 FILTER_INLINE int filter_coarse(const void *filter, __u32 first, const __u8 *address, __u32 family)
@@ -27,12 +33,15 @@ FILTER_INLINE int filter_fine(const void *filter, __u32 first, __u32 bit, __u32 
 	return filter_bit(filter, first + (family == 6 ? FILTER_WORDS : 0), bit);
 }
 
-/* The deep bits, the block's and the address' own. */
-FILTER_INLINE int filter_ask_deep(const void *filter, __u32 first, const __u8 *address, __u32 block,
-				  __u32 family)
+/* Are the deep bits of the block set, or those of the address? They lie in one word. */
+FILTER_INLINE int filter_deep(const void *filter, __u32 first, const __u8 *address, __u32 block,
+			      __u32 family)
 {
-	return filter_fine(filter, first, block, family) ||
-	       filter_fine(filter, first, filter_deep(address, family), family);
+	__u32 index = first + filter_deep_word(block) + (family == 6 ? FILTER_WORDS : 0);
+	__u64 clear = ~filter_word(filter, index);
+
+	return !(clear & filter_block_bits(block)) ||
+	       !(clear & filter_address_bits(address, family));
 }
 
 /*
@@ -51,7 +60,7 @@ FILTER_INLINE int filter_entries(const void *filter, const __u8 *address, __u32 
 	if (!filter_fine(filter, FILTER_ENTRIES, block, family))
 		return 0;
 	return entries < FILTER_MANY ||
-	       filter_ask_deep(filter, FILTER_ENTRIES_DEEP, address, block, family);
+	       filter_deep(filter, FILTER_ENTRIES_DEEP, address, block, family);
 }
 
 /* May a policy's prefix that is longer than the root's 16 bits cover the address? */
@@ -63,7 +72,7 @@ FILTER_INLINE int filter_policies(const void *filter, const __u8 *address, __u32
 		return 0;
 	if (!filter_fine(filter, FILTER_POLICIES, block, family))
 		return 0;
-	return !many || filter_ask_deep(filter, FILTER_POLICIES_DEEP, address, block, family);
+	return !many || filter_deep(filter, FILTER_POLICIES_DEEP, address, block, family);
 }
 
 #endif

@@ -12,9 +12,9 @@
 
 /* A copy to fill. */
 struct filter {
-	uint64_t *words; /* FILTER_ALL */
-	uint64_t
-		work[8]; /* bits set so far, of entries and policies: fine, deep; IPv4, IPv6 each */
+	uint64_t *words;       /* FILTER_ALL */
+	uint64_t work[4];      /* blocks marked so far: of entries, of policies; IPv4, IPv6 each */
+	uint64_t deep_work[4]; /* the same in deep bits */
 };
 
 /* All clear: 0 or -ENOMEM. */

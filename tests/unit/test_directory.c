@@ -22,12 +22,12 @@ static const struct directory_cell *directory_fetch(void *directory, __u32 index
 	return &all->cells[index];
 }
 
-static int filter_bit(const void *filter, __u32 first, __u32 bit)
+static __u64 filter_word(const void *filter, __u32 index)
 {
 	const uint64_t *words = filter;
 
-	assert_in_range(first + bit / 64, FILTER_POLICIES_COARSE, FILTER_ALL - 1);
-	return words[first + bit / 64] >> bit % 64 & 1;
+	assert_in_range(index, FILTER_POLICIES_COARSE, FILTER_ALL - 1);
+	return words[index];
 }
 
 #include "../../bpf/directory.h"
