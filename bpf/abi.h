@@ -228,8 +228,8 @@ struct directory_cell {
  * bit is set where an entry, or a policy's prefix longer than 16 bits, covers some of it. The
  * coarse bits, one for each 4 blocks, are asked first, but for many prefixes: they stay in a
  * cache. Of many the deep bits tell more: two for each prefix, hashed from its first bits up to the
- * deep length, or from its blocks if it is shorter, in the word that the block is hashed to; asked
- * for are both kinds. A bit too many costs time, one too few hides a prefix.
+ * deep length, or from its blocks if it is much shorter, in the word that the block is hashed to;
+ * asked for are both kinds. A bit too many costs time, one too few hides a prefix.
  */
 enum filter_size {
 	FILTER_BITS = 1 << 24,
@@ -244,15 +244,19 @@ enum filter_size {
 	FILTER_DEEP6 = 48,
 };
 
-/* The first word of IPv4's bits; behind them are IPv6's. */
+/* In a list: where IPv4's bits of a kind begin; behind them are IPv6's. */
 enum filter_word {
-	FILTER_ENTRIES_COARSE = 0,
-	FILTER_ENTRIES = FILTER_ENTRIES_COARSE + 2 * FILTER_COARSE_WORDS,
-	FILTER_ENTRIES_DEEP = FILTER_ENTRIES + 2 * FILTER_WORDS,
-	FILTER_POLICIES_COARSE = FILTER_ENTRIES_DEEP + 2 * FILTER_WORDS,
-	FILTER_POLICIES = FILTER_POLICIES_COARSE + 2 * FILTER_COARSE_WORDS,
-	FILTER_POLICIES_DEEP = FILTER_POLICIES + 2 * FILTER_WORDS,
-	FILTER_ALL = FILTER_POLICIES_DEEP + 2 * FILTER_WORDS, /* words of the map */
+	FILTER_COARSE_AT = 0,
+	FILTER_FINE_AT = FILTER_COARSE_AT + 2 * FILTER_COARSE_WORDS,
+	FILTER_DEEP_AT = FILTER_FINE_AT + 2 * FILTER_WORDS,
+	FILTER_LIST_WORDS = FILTER_DEEP_AT + 2 * FILTER_WORDS,
+};
+
+/* In the map: where a list begins. */
+enum filter_list {
+	FILTER_ENTRIES = 0,
+	FILTER_POLICIES = FILTER_ENTRIES + FILTER_LIST_WORDS,
+	FILTER_ALL = FILTER_POLICIES + FILTER_LIST_WORDS,
 };
 
 enum entry_kind {

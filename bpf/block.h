@@ -25,13 +25,17 @@ BLOCK_INLINE __u32 filter_block(const __u8 *address, __u32 family)
 	return (family == 4 ? first : first * 0x9e3779b1U) >> 8;
 }
 
-/* Which of the deep words is the block's. */
+/* Which of the FILTER_WORDS deep words, 2^18, is the block's. */
 BLOCK_INLINE __u32 filter_deep_word(__u32 block)
 {
-	return (block * 0x9e3779b1U) >> 14;
+	return (block * 0x9e3779b1U) >> (32 - 18);
 }
 
-/* Two bits of a word. */
+/*
+ * Two bits of a word, by the highest of a product. Its factors are others than the word's, so that
+ * not all of a word's prefixes set the same: those of SplitMix64 (Steele, Lea, Flood: Fast
+ * splittable pseudorandom number generators, OOPSLA 2014).
+ */
 BLOCK_INLINE __u64 filter_deep_bits(__u64 mixed)
 {
 	return 1ULL << (mixed >> 58) | 1ULL << (mixed >> 52 & 63);

@@ -267,7 +267,7 @@ static void write_filter(struct change *change, unsigned int family)
 	for (size_t i = 0; i < image->prefix_count; i++)
 		if (image->prefixes[i].prefix.family == family)
 			filter_add_policy(&change->filter, &image->prefixes[i].prefix);
-	filter_join(change->filter_words, change->filter.words, FILTER_POLICIES_COARSE, FILTER_ALL);
+	filter_join(change->filter_words, change->filter.words, FILTER_POLICIES, FILTER_ALL);
 }
 
 /* What finds a family's policies. Nobody reads the idle half: it may be filled in place. */
@@ -496,8 +496,7 @@ static int release_old(const struct change *change)
 	for (int i = 0; i < 2; i++)
 		if (bpf_map_delete_elem(change->instance->maps[outer[i]], &slot) && errno != ENOENT)
 			return -errno;
-	filter_settle(change->filter_words, change->filter.words, FILTER_POLICIES_COARSE,
-		      FILTER_ALL);
+	filter_settle(change->filter_words, change->filter.words, FILTER_POLICIES, FILTER_ALL);
 	return 0;
 }
 

@@ -313,7 +313,7 @@ static int count_none(const struct edit *edit, struct live *live)
 	free(list);
 	live->entries = count;
 	if (!count)
-		filter_settle(edit->filter, NULL, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+		filter_settle(edit->filter, NULL, FILTER_ENTRIES, FILTER_POLICIES);
 	return 0;
 }
 
@@ -423,7 +423,7 @@ static int clean_filter(const struct edit *edit, const struct entry_item *list, 
 
 	if (err)
 		return err;
-	filter_settle(edit->filter, exact.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_settle(edit->filter, exact.words, FILTER_ENTRIES, FILTER_POLICIES);
 	filter_free(&exact);
 	return 0;
 }

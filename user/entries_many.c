@@ -211,10 +211,10 @@ static int swap_filtered(struct instance *instance, const struct merge *merge,
 		filter_free(&filter);
 		return entries_failed(err, "filter", message);
 	}
-	filter_join(words, filter.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_join(words, filter.words, FILTER_ENTRIES, FILTER_POLICIES);
 	err = swap_tries(instance, merge, progress, message);
 	if (!err)
-		filter_settle(words, filter.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+		filter_settle(words, filter.words, FILTER_ENTRIES, FILTER_POLICIES);
 	filter_unmap(words);
 	filter_free(&filter);
 	return err;

@@ -30,34 +30,49 @@ static void bits_set(uint64_t *word, uint64_t bits)
 	word_set(word, *word | bits);
 }
 
-enum kind {
-	KIND_ENTRIES,
-	KIND_POLICIES,
-};
-
 /* So many bits shorter than the deep length, a prefix is marked as four of that length. */
 enum filter_spread {
 	SPREAD_MOST = 2,
 };
 
-/* Where its bits begin. */
-static const struct kind_words {
-	uint32_t coarse, fine, deep;
-} kinds[] = {
-	[KIND_ENTRIES] = { FILTER_ENTRIES_COARSE, FILTER_ENTRIES, FILTER_ENTRIES_DEEP },
-	[KIND_POLICIES] = { FILTER_POLICIES_COARSE, FILTER_POLICIES, FILTER_POLICIES_DEEP },
+/* The bits of one kind and family. */
+struct layer {
+	uint64_t *words;  /* FILTER_WORDS */
+	uint64_t *coarse; /* FILTER_COARSE_WORDS, of fine ones; else NULL */
+	uint64_t *work;	  /* parts marked so far */
 };
+
+/* Mark the block or the longer part that the address lies in. */
+typedef void mark_fn(const struct layer *layer, const uint8_t *address, uint32_t family);
+
+/* The coarse bit is asked first, so it is set last. */
+static void mark_block(const struct layer *layer, const uint8_t *address, uint32_t family)
+{
+	uint32_t bit = filter_block(address, family);
+
+	bits_set(&layer->words[bit / 64], 1ULL << bit % 64);
+	bit >>= FILTER_COARSE;
+	bits_set(&layer->coarse[bit / 64], 1ULL << bit % 64);
+}
+
+static void mark_block_deep(const struct layer *layer, const uint8_t *address, uint32_t family)
+{
+	uint32_t block = filter_block(address, family);
+
+	bits_set(&layer->words[filter_deep_word(block)], filter_block_bits(block));
+}
+
+static void mark_address_deep(const struct layer *layer, const uint8_t *address, uint32_t family)
+{
+	uint32_t block = filter_block(address, family);
+
+	bits_set(&layer->words[filter_deep_word(block)], filter_address_bits(address, family));
+}
 
 static void fill(uint64_t *words, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; words && i < count; i++)
 		word_set(&words[i], ~0ULL);
-}
-
-/* What it takes to set all bits, one by one, is the most; then all are set, once. */
-static bool is_too_much(uint64_t work)
-{
-	return work > FILTER_BITS;
 }
 
 /* Where part number `part` of the prefix begins, of those that the first `len` bits tell apart. */
@@ -72,94 +87,64 @@ static void part_address(const struct prefix *prefix, unsigned int len, uint64_t
 	memcpy(address, &first, sizeof(first));
 }
 
-/* One, if the prefix is as long as `len` or longer. */
-static uint64_t parts_of(const struct prefix *prefix, unsigned int len)
+/*
+ * Mark all parts of the prefix: one, if it is as long as `len` or longer. What it takes to set all
+ * bits, one by one, is the most; then all are set, once.
+ */
+static void mark_parts(const struct layer *layer, const struct prefix *prefix, unsigned int len,
+		       mark_fn *mark)
 {
-	return prefix->len < len ? 1ULL << (len - prefix->len) : 1;
-}
+	uint64_t parts = prefix->len < len ? 1ULL << (len - prefix->len) : 1;
+	uint8_t address[16];
 
-static unsigned int block_len(const struct prefix *prefix)
-{
-	return prefix->family == 4 ? FILTER_BLOCK4 : FILTER_BLOCK6;
-}
-
-/* The coarse bit is asked first, so it is set last. */
-static void add_blocks(struct filter *filter, enum kind kind, const struct prefix *prefix)
-{
-	bool six = prefix->family == 6;
-	uint64_t *coarse = filter->words + kinds[kind].coarse + (six ? FILTER_COARSE_WORDS : 0);
-	uint64_t *fine = filter->words + kinds[kind].fine + (six ? FILTER_WORDS : 0);
-	uint64_t *work = &filter->work[2 * kind + six];
-	uint64_t parts = parts_of(prefix, block_len(prefix));
-
-	if (is_too_much(*work))
+	if (*layer->work > FILTER_BITS)
 		return;
-	*work += parts;
-	if (is_too_much(*work)) {
-		fill(fine, FILTER_WORDS);
-		fill(coarse, FILTER_COARSE_WORDS);
+	*layer->work += parts;
+	if (*layer->work > FILTER_BITS) {
+		fill(layer->words, FILTER_WORDS);
+		fill(layer->coarse, FILTER_COARSE_WORDS);
 		return;
 	}
 	for (uint64_t part = 0; part < parts; part++) {
-		uint8_t address[16];
-		uint32_t bit;
-
-		part_address(prefix, block_len(prefix), part, address);
-		bit = filter_block(address, prefix->family);
-		bits_set(&fine[bit / 64], 1ULL << bit % 64);
-		bit >>= FILTER_COARSE;
-		bits_set(&coarse[bit / 64], 1ULL << bit % 64);
-	}
-}
-
-/* Of the prefixes that it is cut into, or where these are many, of its blocks. */
-static void add_deep(struct filter *filter, enum kind kind, const struct prefix *prefix)
-{
-	bool six = prefix->family == 6;
-	uint64_t *deep = filter->words + kinds[kind].deep + (six ? FILTER_WORDS : 0);
-	uint64_t *work = &filter->deep_work[2 * kind + six];
-	unsigned int len = six ? FILTER_DEEP6 : FILTER_DEEP4;
-	bool whole_blocks = prefix->len + SPREAD_MOST < (int)len;
-	uint64_t parts;
-
-	if (whole_blocks)
-		len = block_len(prefix);
-	parts = parts_of(prefix, len);
-	if (is_too_much(*work))
-		return;
-	*work += parts;
-	if (is_too_much(*work)) {
-		fill(deep, FILTER_WORDS);
-		return;
-	}
-	for (uint64_t part = 0; part < parts; part++) {
-		uint8_t address[16];
-		uint32_t block;
-
 		part_address(prefix, len, part, address);
-		block = filter_block(address, prefix->family);
-		bits_set(&deep[filter_deep_word(block)],
-			 whole_blocks ? filter_block_bits(block)
-				      : filter_address_bits(address, prefix->family));
+		mark(layer, address, prefix->family);
 	}
 }
 
 /* The deep bits are asked last, so they are set first. */
-static void add(struct filter *filter, enum kind kind, const struct prefix *prefix)
+static void add(struct filter *filter, enum filter_list list, const struct prefix *prefix)
 {
-	add_deep(filter, kind, prefix);
-	add_blocks(filter, kind, prefix);
+	bool six = prefix->family == 6;
+	unsigned int at = 2 * (list == FILTER_POLICIES) + six;
+	unsigned int block_len = six ? FILTER_BLOCK6 : FILTER_BLOCK4;
+	unsigned int deep_len = six ? FILTER_DEEP6 : FILTER_DEEP4;
+	uint64_t *words = filter->words + list;
+	struct layer fine = {
+		.words = words + FILTER_FINE_AT + (six ? FILTER_WORDS : 0),
+		.coarse = words + FILTER_COARSE_AT + (six ? FILTER_COARSE_WORDS : 0),
+		.work = &filter->work[at],
+	};
+	struct layer deep = {
+		.words = words + FILTER_DEEP_AT + (six ? FILTER_WORDS : 0),
+		.work = &filter->deep_work[at],
+	};
+
+	if (prefix->len < deep_len - SPREAD_MOST)
+		mark_parts(&deep, prefix, block_len, mark_block_deep);
+	else
+		mark_parts(&deep, prefix, deep_len, mark_address_deep);
+	mark_parts(&fine, prefix, block_len, mark_block);
 }
 
 void filter_add_entry(struct filter *filter, const struct prefix *prefix)
 {
-	add(filter, KIND_ENTRIES, prefix);
+	add(filter, FILTER_ENTRIES, prefix);
 }
 
 void filter_add_policy(struct filter *filter, const struct prefix *prefix)
 {
 	if (prefix->len > 16)
-		add(filter, KIND_POLICIES, prefix);
+		add(filter, FILTER_POLICIES, prefix);
 }
 
 void filter_join(uint64_t *words, const uint64_t *from, size_t first, size_t end)

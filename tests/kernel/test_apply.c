@@ -277,12 +277,12 @@ static unsigned int bits_set(size_t first, size_t end)
 
 static unsigned int entry_bits(void)
 {
-	return bits_set(FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	return bits_set(FILTER_ENTRIES, FILTER_POLICIES);
 }
 
 static unsigned int policy_bits(void)
 {
-	return bits_set(FILTER_POLICIES_COARSE, FILTER_ALL);
+	return bits_set(FILTER_POLICIES, FILTER_ALL);
 }
 
 /* Each entry has a coarse bit here, a fine one and two deep ones. */
@@ -366,22 +366,34 @@ static void bits_too_many_are_no_fault(void **state)
 	fixture_destroy(&f);
 }
 
-/* A drop policy of so many hosts, 10.0.0.0 and every 4th address behind it, and 10.9.0.0/17. */
-static char *many_hosts(unsigned int count)
+/* `head`, which ends within a list of sources, and so many hosts of each family. */
+static char *with_hosts(const char *head, unsigned int count,
+			void (*put)(FILE *out, unsigned int number))
 {
 	char *text;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 
 	assert_non_null(out);
-	fputs("policies:\n  - {name: net, sources: [10.0.0.0/8], action: pass}\n"
-	      "  - {name: bad, action: drop, sources: [10.9.0.0/17",
-	      out);
+	fputs(head, out);
 	for (unsigned int i = 0; i < count; i++)
-		fprintf(out, ", 10.0.%u.%u, '2001:db8:%x::/64'", i / 64, i % 64 * 4, i + 1);
+		put(out, i);
 	fputs("]}\n", out);
 	fclose(out);
 	return text;
+}
+
+static void put_host(FILE *out, unsigned int i)
+{
+	fprintf(out, ", 10.0.%u.%u, '2001:db8:%x::/64'", i / 64, i % 64 * 4, i + 1);
+}
+
+/* A drop policy of so many hosts, 10.0.0.0 and every 4th address behind it, and 10.9.0.0/17. */
+static char *many_hosts(unsigned int count)
+{
+	return with_hosts("policies:\n  - {name: net, sources: [10.0.0.0/8], action: pass}\n"
+			  "  - {name: bad, action: drop, sources: [10.9.0.0/17",
+			  count, put_host);
 }
 
 static void judge_hosts(unsigned int dropped)
@@ -418,23 +430,20 @@ static void a_large_policy_is_filtered_and_a_small_one_not(void **state)
 	fixture_destroy(&f);
 }
 
+static void put_far_host(FILE *out, unsigned int i)
+{
+	fprintf(out, ", 10.%u.%u.%u, '2001:db8:%x:%x::/64'", i >> 14, i >> 6 & 255, i % 64 * 4,
+		i >> 12, i & 4095);
+}
+
 /* A drop policy of FILTER_MANY hosts of each family, every 4th of 10.0.0.0/12, and a few more. */
 static char *very_many_hosts(void)
 {
-	char *text;
-	size_t length;
-	FILE *out = open_memstream(&text, &length);
-
-	assert_non_null(out);
-	fputs("policies:\n  - {name: all, sources: [0.0.0.0/0, '::/0'], action: pass}\n"
-	      "  - {name: bad, action: drop, sources: [11.0.0.64/26, '2001:db9:aa00::/40'",
-	      out);
-	for (unsigned int i = 0; i < FILTER_MANY; i++)
-		fprintf(out, ", 10.%u.%u.%u, '2001:db8:%x:%x::/64'", i >> 14, i >> 6 & 255,
-			i % 64 * 4, i >> 12, i & 4095);
-	fputs("]}\n", out);
-	fclose(out);
-	return text;
+	return with_hosts("policies:\n"
+			  "  - {name: all, sources: [0.0.0.0/0, '::/0'], action: pass}\n"
+			  "  - {name: bad, action: drop, sources: [11.0.0.64/26, "
+			  "'2001:db9:aa00::/40'",
+			  FILTER_MANY, put_far_host);
 }
 
 /* By the deep bits: longer and shorter than they are, listed and beside. */
@@ -444,7 +453,7 @@ static void a_very_large_policy_is_filtered(void **state)
 
 	(void)state;
 	fixture_create(&f, NAME, text);
-	assert_int_not_equal(bits_set(FILTER_POLICIES_DEEP, FILTER_ALL), 0);
+	assert_int_not_equal(bits_set(FILTER_POLICIES + FILTER_DEEP_AT, FILTER_ALL), 0);
 	assert_int_equal(pass(&f, "10.0.0.0", 53, 1), 0);
 	assert_int_equal(pass(&f, "10.15.255.252", 53, 1), 0);
 	assert_int_equal(pass(&f, "10.15.255.253", 53, 1), 1);

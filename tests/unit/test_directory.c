@@ -26,7 +26,7 @@ static __u64 filter_word(const void *filter, __u32 index)
 {
 	const uint64_t *words = filter;
 
-	assert_in_range(index, FILTER_POLICIES_COARSE, FILTER_ALL - 1);
+	assert_in_range(index, FILTER_POLICIES, FILTER_ALL - 1);
 	return words[index];
 }
 

@@ -26,12 +26,19 @@ enum sizes {
 	ADDRESSES = 1000,
 };
 
+static void check_places(const struct prefix *at)
+{
+	assert_true(filter_block(at->addr, at->family) < FILTER_BITS);
+	assert_true(filter_deep_word(filter_block(at->addr, at->family)) < FILTER_WORDS);
+}
+
 /* What is asked of many entries tells most; what is asked of fewer must let through as much. */
 static bool asks_entry(const struct filter *filter, const struct prefix *at)
 {
 	static const uint32_t entries[] = { 1, FILTER_FEW - 1, FILTER_FEW, FILTER_MANY - 1 };
 	bool asked = filter_entries(filter->words, at->addr, at->family, FILTER_MANY);
 
+	check_places(at);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
 		assert_true(!asked ||
 			    filter_entries(filter->words, at->addr, at->family, entries[i]));
@@ -42,6 +49,7 @@ static bool asks_policy(const struct filter *filter, const struct prefix *at)
 {
 	bool asked = filter_policies(filter->words, at->addr, at->family, true);
 
+	check_places(at);
 	assert_true(!asked || filter_policies(filter->words, at->addr, at->family, false));
 	return asked;
 }
@@ -214,12 +222,12 @@ static void test_swap(void **state)
 	filter_add_entry(&in_use, &old);
 	filter_add_policy(&in_use, &old);
 	filter_add_entry(&next, &new);
-	filter_join(in_use.words, next.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_join(in_use.words, next.words, FILTER_ENTRIES, FILTER_POLICIES);
 	assert_true(asks_entry(&in_use, &old) && asks_entry(&in_use, &new));
-	filter_settle(in_use.words, next.words, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_settle(in_use.words, next.words, FILTER_ENTRIES, FILTER_POLICIES);
 	assert_true(!asks_entry(&in_use, &old) && asks_entry(&in_use, &new));
 	assert_true(asks_policy(&in_use, &old));
-	filter_settle(in_use.words, NULL, FILTER_ENTRIES_COARSE, FILTER_POLICIES_COARSE);
+	filter_settle(in_use.words, NULL, FILTER_ENTRIES, FILTER_POLICIES);
 	assert_false(asks_entry(&in_use, &new));
 	filter_free(&in_use);
 	filter_free(&next);
